@@ -1,0 +1,108 @@
+#include "loom/base/file.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include "loom/base/error.hpp"
+
+namespace loom {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, const char* doing) {
+    throw IoError(path.string() + ": cannot " + doing + ": " + std::strerror(errno));
+}
+
+// Removes the temporary unless the rename succeeded.
+class Temporary {
+public:
+    explicit Temporary(const std::filesystem::path& target)
+        : path_(target.string() + ".tmp" + std::to_string(::getpid())) {}
+    Temporary(const Temporary&) = delete;
+    Temporary& operator=(const Temporary&) = delete;
+    ~Temporary() {
+        if (!kept_) ::unlink(path_.c_str());
+    }
+    [[nodiscard]] const std::string& path() const { return path_; }
+    void become(const std::filesystem::path& target) {
+        if (std::rename(path_.c_str(), target.c_str()) != 0) fail(target, "write");
+        kept_ = true;
+    }
+
+private:
+    std::string path_;
+    bool kept_ = false;
+};
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) throw IoError(path.string() + ": is a directory, expected a file");
+    errno = 0;
+    std::ifstream in(path, std::ios::binary);
+    if (!in) fail(path, "read");
+    std::string text;
+    in.seekg(0, std::ios::end);
+    if (const auto size = in.tellg(); size > 0) {
+        text.resize(static_cast<std::size_t>(size));
+        in.seekg(0);
+        in.read(text.data(), size);
+        text.resize(static_cast<std::size_t>(in.gcount()));
+    } else {  // a pipe, or a file that does not know its size
+        in.clear();
+        in.seekg(0);
+        in.clear();
+        text.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    return text;
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+    write_file(path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+}
+
+void write_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill) {
+    if (path == "-") {
+        fill(std::cout);
+        std::cout.flush();
+        if (!std::cout) throw IoError("standard output: cannot write");
+        return;
+    }
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+        if (std::filesystem::is_directory(path, ignored)) throw IoError(path.string() + ": is a directory, expected a file");
+        std::ofstream out(path, std::ios::binary);  // a device or pipe: there is nothing to rename
+        if (!out) fail(path, "write");
+        fill(out);
+        return;
+    }
+    Temporary temporary(path);
+    {
+        errno = 0;
+        std::ofstream out(temporary.path(), std::ios::binary | std::ios::trunc);
+        if (!out) fail(path, "write");
+        fill(out);
+        out.flush();
+        if (!out) fail(path, "write");
+    }
+    temporary.become(path);
+}
+
+bool Lines::next(std::string_view& line) {
+    if (rest_.empty()) return false;
+    const auto end = rest_.find('\n');
+    line = rest_.substr(0, end);
+    rest_ = end == std::string_view::npos ? std::string_view{} : rest_.substr(end + 1);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    ++number_;
+    return true;
+}
+
+}  // namespace loom
