@@ -10,8 +10,10 @@ namespace loom::fabric {
 NodeId Fabric::add_node(NodeKind kind, std::uint8_t ports, std::string name, Guid guid) {
     if (ports == 255) throw Error("a node has at most 254 ports, got 255 for " + name);
     if (guid == no_guid) {
-        do guid = Guid{next_guid_++};
-        while (guids_.contains(guid));
+        do {
+            guid = Guid{next_guid_};
+            next_guid_ += 0x100;
+        } while (guids_.contains(guid));
     }
     if (!guids_.insert(guid).second) throw Error("two nodes have the GUID " + to_string(guid));
 

@@ -90,7 +90,7 @@ private:
     std::vector<Port> ports_;
     std::unordered_set<Guid> guids_;  // to keep them unique
     std::size_t links_ = 0;
-    std::uint64_t next_guid_ = 0x4c6f6f6d00000001u;  // "Loom" and a counter
+    std::uint64_t next_guid_ = 0x4c6f6f6d00000100u;  // "Loom" and a counter; 256 apart, for the ports' own
 };
 
 // "name port 7", or "0x… port 7" when the node has no name.
