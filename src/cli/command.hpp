@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace loom::cli {
 
@@ -17,7 +19,16 @@ void add_common(CLI::App& app, Common& common);
 
 // Each subcommand lives in one file and adds itself to the program. Its callback returns through
 // exit_code: 0 done, 1 the answer is no; bad input is thrown as loom::Error.
-void add_fabric(CLI::App& program, int& exit_code);
-void add_route(CLI::App& program, int& exit_code);
+void add_completion(CLI::App& program, int& exit_code);
+
+// The headings of `loom --help`. Called once all subcommands are there.
+void arrange_help(CLI::App& program);
+
+// Throws UsageError with a suggestion when the words that name a subcommand name none.
+void check_command_words(const CLI::App& program, const std::vector<std::string>& words);
+
+// One line for a command line that CLI11 refused, with a suggestion where a name is nearly right.
+[[nodiscard]] std::string explain(const CLI::App& program, const CLI::ParseError& error,
+                                  const std::vector<std::string>& words);
 
 }  // namespace loom::cli

@@ -11,23 +11,62 @@ void add_common(CLI::App& app, Common& common) {
     app.add_flag("-q,--quiet", common.quiet, "No progress and no remarks on standard error");
 }
 
+namespace {
+
+void add_commands(CLI::App& program, int& exit_code) {
+    add_completion(program, exit_code);
+}
+
+// `loom help route` is `loom route --help`.
+std::vector<std::string> words_of(int argc, char** argv) {
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words.front() == "help") {
+        words.erase(words.begin());
+        words.emplace_back("--help");
+    }
+    return words;
+}
+
+int run(int argc, char** argv) {
+    CLI::App program{"Loomband: InfiniBand in software", "loom"};
+    program.require_subcommand(1);
+    program.set_version_flag("--version", "loom " LOOM_VERSION);
+    int exit_code = 0;
+    add_commands(program, exit_code);
+    arrange_help(program);
+
+    const std::vector<std::string> words = words_of(argc, argv);
+    if (words.empty()) {
+        std::fputs(program.help().c_str(), stderr);
+        return 2;
+    }
+    check_command_words(program, words);
+    try {
+        program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::Success& request) {  // --help, --version
+        return program.exit(request);
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(explain(program, error, words));
+    }
+    return exit_code;
+}
+
+}  // namespace
+
 }  // namespace loom::cli
 
 int main(int argc, char** argv) {
-    CLI::App program{"Loomband: InfiniBand in software", "loom"};
-    program.require_subcommand(1);
-    program.set_version_flag("--version", LOOM_VERSION);
-    int exit_code = 0;
     try {
-        program.parse(argc, argv);
-        return exit_code;
-    } catch (const CLI::ParseError& error) {
-        return program.exit(error) == 0 ? 0 : 2;
+        const int code = loom::cli::run(argc, argv);
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+            throw loom::IoError("cannot write to standard output");
+        return code;
     } catch (const loom::Error& error) {
         std::fprintf(stderr, "loom: %s\n", error.what());
-        return 2;
+    } catch (const std::bad_alloc&) {
+        std::fputs("loom: out of memory\n", stderr);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "loom: internal error: %s\n", error.what());
-        return 2;
     }
+    return 2;
 }
