@@ -63,4 +63,11 @@ private:
     std::uint64_t state_[4]{};
 };
 
+// The index-th of many independent sequences that one seed stands for: samples can then be drawn in
+// any order, by any thread, and stay the same.
+[[nodiscard]] constexpr Random random_stream(std::uint64_t seed, std::uint64_t index) {
+    Random mixed(seed);
+    return Random(mixed() ^ Random(index ^ 0x6a09e667f3bcc909u)());
+}
+
 }  // namespace loom
