@@ -44,7 +44,8 @@ private:
 std::string read_file(const std::filesystem::path& path) {
     if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
     std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored)) throw IoError(path.string() + ": is a directory, expected a file");
+    if (std::filesystem::is_directory(path, ignored))
+        throw IoError(path.string() + ": is a directory, expected a file");
     errno = 0;
     std::ifstream in(path, std::ios::binary);
     if (!in) fail(path, "read");
@@ -65,7 +66,9 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {
-    write_file(path, [content](std::ostream& out) { out.write(content.data(), static_cast<std::streamsize>(content.size())); });
+    write_file(path, [content](std::ostream& out) {
+        out.write(content.data(), static_cast<std::streamsize>(content.size()));
+    });
 }
 
 void write_file(const std::filesystem::path& path, const std::function<void(std::ostream&)>& fill) {
@@ -77,7 +80,8 @@ void write_file(const std::filesystem::path& path, const std::function<void(std:
     }
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
-        if (std::filesystem::is_directory(path, ignored)) throw IoError(path.string() + ": is a directory, expected a file");
+        if (std::filesystem::is_directory(path, ignored))
+            throw IoError(path.string() + ": is a directory, expected a file");
         std::ofstream out(path, std::ios::binary);  // a device or pipe: there is nothing to rename
         if (!out) fail(path, "write");
         fill(out);

@@ -39,10 +39,12 @@ NodeId Fabric::add_node(NodeKind kind, std::uint8_t ports, std::string name, Gui
 void Fabric::connect(NodeId a, PortNum a_port, NodeId b, PortNum b_port, LinkRate rate) {
     const auto check = [&](NodeId id, PortNum number) {
         if (number.value == 0 || number.value > node(id).ports)
-            throw Error(describe(*this, id, number) + " does not exist, expected a port from 1 to " + std::to_string(node(id).ports));
+            throw Error(describe(*this, id, number) + " does not exist, expected a port from 1 to " +
+                        std::to_string(node(id).ports));
         if (const Port& p = port(id, number); p.connected()) {
             const Port& other = port(p.peer);
-            throw Error(describe(*this, id, number) + " is already connected to " + describe(*this, other.node, other.number));
+            throw Error(describe(*this, id, number) + " is already connected to " +
+                        describe(*this, other.node, other.number));
         }
     };
     check(a, a_port);
@@ -82,7 +84,8 @@ void Fabric::assign_lids(std::uint8_t lmc) {
     taken[0] = true;
     for (const Port& port : ports_)
         if (port.lid != no_lid)
-            for (unsigned i = 0; i < (1u << port.lmc) && port.lid.value + i <= max_unicast_lid; ++i) taken[port.lid.value + i] = true;
+            for (unsigned i = 0; i < (1u << port.lmc) && port.lid.value + i <= max_unicast_lid; ++i)
+                taken[port.lid.value + i] = true;
 
     unsigned next = 1;
     const auto give = [&](Port& port, unsigned bits) {
@@ -104,7 +107,8 @@ void Fabric::assign_lids(std::uint8_t lmc) {
     for (std::uint32_t s = 0; s < nodes_.size(); ++s) {
         if (nodes_[s].kind != NodeKind::switch_) continue;
         for (const Port& switch_port : ports(NodeId{s}))
-            if (switch_port.connected() && node(port(switch_port.peer).node).kind != NodeKind::switch_) give(port(switch_port.peer), lmc);
+            if (switch_port.connected() && node(port(switch_port.peer).node).kind != NodeKind::switch_)
+                give(port(switch_port.peer), lmc);
     }
     for (const Node& n : nodes_)  // cables between two hosts, with no switch
         if (n.kind != NodeKind::switch_)

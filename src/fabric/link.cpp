@@ -15,14 +15,16 @@ struct SpeedInfo {
 
 // FEC on HDR and faster links is inside the signalling rate that the name counts.
 constexpr std::array speeds{
-    SpeedInfo{Speed::unknown, "?", 0},       SpeedInfo{Speed::sdr, "SDR", 2'000},    SpeedInfo{Speed::ddr, "DDR", 4'000},
-    SpeedInfo{Speed::qdr, "QDR", 8'000},     SpeedInfo{Speed::fdr10, "FDR10", 10'000}, SpeedInfo{Speed::fdr, "FDR", 13'636},
-    SpeedInfo{Speed::edr, "EDR", 25'000},    SpeedInfo{Speed::hdr, "HDR", 50'000},   SpeedInfo{Speed::ndr, "NDR", 100'000},
-    SpeedInfo{Speed::xdr, "XDR", 200'000},
+    SpeedInfo{Speed::unknown, "?", 0},        SpeedInfo{Speed::sdr, "SDR", 2'000},
+    SpeedInfo{Speed::ddr, "DDR", 4'000},      SpeedInfo{Speed::qdr, "QDR", 8'000},
+    SpeedInfo{Speed::fdr10, "FDR10", 10'000}, SpeedInfo{Speed::fdr, "FDR", 13'636},
+    SpeedInfo{Speed::edr, "EDR", 25'000},     SpeedInfo{Speed::hdr, "HDR", 50'000},
+    SpeedInfo{Speed::ndr, "NDR", 100'000},    SpeedInfo{Speed::xdr, "XDR", 200'000},
 };
 
 bool same_word(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](unsigned char x, unsigned char y) { return std::toupper(x) == std::toupper(y); });
 }
 
 }  // namespace
@@ -50,7 +52,8 @@ std::optional<LinkRate> parse_rate(std::string_view text) {
             known = true;
         }
     if (!known) return std::nullopt;
-    const auto found = std::find_if(speeds.begin(), speeds.end(), [&](const SpeedInfo& s) { return same_word(s.name, text.substr(cross + 1)); });
+    const auto found = std::find_if(speeds.begin(), speeds.end(),
+                                    [&](const SpeedInfo& s) { return same_word(s.name, text.substr(cross + 1)); });
     if (found == speeds.end()) return std::nullopt;
     rate.speed = found->speed;
     return rate;

@@ -8,7 +8,8 @@ using fabric::Fabric;
 using fabric::NodeKind;
 using fabric::Port;
 
-SwitchGraph::SwitchGraph(const Fabric& fabric) : fabric_(&fabric), nodes_(fabric.nodes_of(NodeKind::switch_)), index_(fabric.node_count(), none) {
+SwitchGraph::SwitchGraph(const Fabric& fabric)
+    : fabric_(&fabric), nodes_(fabric.nodes_of(NodeKind::switch_)), index_(fabric.node_count(), none) {
     base_.reserve(nodes_.size() + 1);
     base_.push_back(0);
     for (SwitchIndex s = 0; s < nodes_.size(); ++s) {
@@ -21,7 +22,8 @@ SwitchGraph::SwitchGraph(const Fabric& fabric) : fabric_(&fabric), nodes_(fabric
 
     const auto add = [this](const Port& end, SwitchIndex sw, unsigned port) {
         if (end.lid == no_lid) return;
-        destinations_.push_back({end.lid, end.lmc, static_cast<std::uint8_t>(port), sw, fabric_->port_index(end.node, end.number)});
+        destinations_.push_back(
+            {end.lid, end.lmc, static_cast<std::uint8_t>(port), sw, fabric_->port_index(end.node, end.number)});
         top_lid_ = std::max(top_lid_, Lid{static_cast<std::uint16_t>(end.lid.value + (1u << end.lmc) - 1)});
     };
     for (SwitchIndex s = 0; s < nodes_.size(); ++s) {

@@ -67,7 +67,9 @@ public:
     [[nodiscard]] Node& node(NodeId id) { return nodes_[id.value]; }
     [[nodiscard]] const Port& port(PortIndex index) const { return ports_[index.value]; }
     [[nodiscard]] Port& port(PortIndex index) { return ports_[index.value]; }
-    [[nodiscard]] PortIndex port_index(NodeId id, PortNum number) const { return PortIndex{node(id).first_port + number.value}; }
+    [[nodiscard]] PortIndex port_index(NodeId id, PortNum number) const {
+        return PortIndex{node(id).first_port + number.value};
+    }
     [[nodiscard]] const Port& port(NodeId id, PortNum number) const { return port(port_index(id, number)); }
     [[nodiscard]] Port& port(NodeId id, PortNum number) { return port(port_index(id, number)); }
     // Ports 1..n of a node, in order.

@@ -50,7 +50,9 @@ public:
 
     // Hosts and routers first, by (switch, port), then the switches. Only those that have a LID.
     [[nodiscard]] std::span<const Destination> destinations() const { return destinations_; }
-    [[nodiscard]] std::span<const Destination> host_destinations() const { return std::span(destinations_).first(hosts_); }
+    [[nodiscard]] std::span<const Destination> host_destinations() const {
+        return std::span(destinations_).first(hosts_);
+    }
     [[nodiscard]] Lid top_lid() const { return top_lid_; }
 
 private:

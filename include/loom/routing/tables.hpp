@@ -23,17 +23,25 @@ public:
     [[nodiscard]] std::uint32_t switch_count() const { return switches_; }
     [[nodiscard]] Lid top_lid() const { return Lid{static_cast<std::uint16_t>(width_ == 0 ? 0 : width_ - 1)}; }
 
-    [[nodiscard]] std::span<std::uint8_t> row(SwitchIndex s) { return std::span(ports_).subspan(std::size_t{s} * width_, width_); }
-    [[nodiscard]] std::span<const std::uint8_t> row(SwitchIndex s) const { return std::span(ports_).subspan(std::size_t{s} * width_, width_); }
+    [[nodiscard]] std::span<std::uint8_t> row(SwitchIndex s) {
+        return std::span(ports_).subspan(std::size_t{s} * width_, width_);
+    }
+    [[nodiscard]] std::span<const std::uint8_t> row(SwitchIndex s) const {
+        return std::span(ports_).subspan(std::size_t{s} * width_, width_);
+    }
     // no_route when the LID is beyond the table.
-    [[nodiscard]] std::uint8_t port(SwitchIndex s, Lid lid) const { return lid.value < width_ ? ports_[std::size_t{s} * width_ + lid.value] : no_route; }
+    [[nodiscard]] std::uint8_t port(SwitchIndex s, Lid lid) const {
+        return lid.value < width_ ? ports_[std::size_t{s} * width_ + lid.value] : no_route;
+    }
     void set(SwitchIndex s, Lid lid, std::uint8_t port) { ports_[std::size_t{s} * width_ + lid.value] = port; }
 
     // The virtual lane on which packets travel from hosts of switch s to the LID, all the way. All 0
     // until use_lanes() was called.
     [[nodiscard]] bool has_lanes() const { return !lanes_.empty(); }
     void use_lanes();
-    [[nodiscard]] std::uint8_t lane(SwitchIndex s, Lid lid) const { return lanes_.empty() ? 0 : lanes_[std::size_t{s} * width_ + lid.value]; }
+    [[nodiscard]] std::uint8_t lane(SwitchIndex s, Lid lid) const {
+        return lanes_.empty() ? 0 : lanes_[std::size_t{s} * width_ + lid.value];
+    }
     void set_lane(SwitchIndex s, Lid lid, std::uint8_t lane) { lanes_[std::size_t{s} * width_ + lid.value] = lane; }
     // Highest lane in use plus one; 1 when there are no lanes. Cost: one pass over the lanes.
     [[nodiscard]] unsigned lane_count() const;
