@@ -1,6 +1,7 @@
 #include "routing/hops.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "loom/base/parallel.hpp"
 
@@ -36,13 +37,38 @@ void breadth_first(const Adjacency& adjacency, SwitchIndex root, std::span<std::
     }
 }
 
-HopMatrix::HopMatrix(const SwitchGraph& graph, unsigned threads) : size_(graph.switch_count()), hops_(size_ * size_) {
+HopMatrix::HopMatrix(const SwitchGraph& graph, unsigned threads)
+    : size_(graph.switch_count()), hops_(size_ * size_, no_path) {
     const Adjacency adjacency(graph);
-    parallel_for(size_, threads, 16, [&](std::size_t begin, std::size_t end) {
-        std::vector<SwitchIndex> queue;
-        queue.reserve(size_);
-        for (std::size_t s = begin; s < end; ++s)
-            breadth_first(adjacency, static_cast<SwitchIndex>(s), std::span(hops_).subspan(s * size_, size_), queue);
+    constexpr std::size_t batch = 64;
+    parallel_for((size_ + batch - 1) / batch, threads, 1, [&](std::size_t begin, std::size_t end) {
+        // One bit for each root of the batch: which searches have seen a switch, and which see it just now.
+        std::vector<std::uint64_t> seen(size_), now(size_), next(size_);
+        for (std::size_t b = begin; b < end; ++b) {
+            const std::size_t first = b * batch;
+            const std::size_t roots = std::min(batch, size_ - first);
+            std::fill(seen.begin(), seen.end(), 0);
+            std::fill(now.begin(), now.end(), 0);
+            for (std::size_t i = 0; i < roots; ++i) {
+                seen[first + i] = now[first + i] = std::uint64_t{1} << i;
+                hops_[(first + i) * size_ + first + i] = 0;
+            }
+            bool growing = true;
+            for (std::uint16_t distance = 1; growing; ++distance) {
+                growing = false;
+                for (SwitchIndex s = 0; s < size_; ++s) {
+                    std::uint64_t reached = 0;
+                    for (const auto& edge : adjacency.of(s)) reached |= now[edge.to];
+                    reached &= ~seen[s];
+                    next[s] = reached;
+                    growing = growing || reached != 0;
+                    for (std::uint64_t left = reached; left != 0; left &= left - 1)
+                        hops_[(first + static_cast<std::size_t>(std::countr_zero(left))) * size_ + s] = distance;
+                }
+                for (std::size_t s = 0; s < size_; ++s) seen[s] |= next[s];
+                now.swap(next);
+            }
+        }
     });
 }
 

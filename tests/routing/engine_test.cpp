@@ -84,7 +84,7 @@ TEST_P(ShortestEngine, GivesTheSameTablesForAnyNumberOfThreads) {
     EXPECT_EQ(one, three);
 }
 
-INSTANTIATE_TEST_SUITE_P(Routing, ShortestEngine, testing::Values("minhop", "random"));
+INSTANTIATE_TEST_SUITE_P(Routing, ShortestEngine, testing::Values("minhop", "sssp", "random"));
 
 TEST(MinHop, SpreadsTheHostsOfALeafEvenlyOverItsRoots) {
     const auto fabric = two_level_tree(4, 6, 3);
