@@ -59,8 +59,10 @@ void Fabric::connect(NodeId a, PortNum a_port, NodeId b, PortNum b_port, LinkRat
 void Fabric::disconnect(NodeId id, PortNum number) {
     Port& here = port(id, number);
     if (!here.connected()) return;
-    port(here.peer).peer = no_port;
-    here.peer = no_port;
+    for (Port* end : {&port(here.peer), &here}) {
+        end->peer = no_port;
+        end->rate = end->supported = {};
+    }
     --links_;
 }
 
