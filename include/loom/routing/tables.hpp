@@ -43,6 +43,11 @@ public:
         return lanes_.empty() ? 0 : lanes_[std::size_t{s} * width_ + lid.value];
     }
     void set_lane(SwitchIndex s, Lid lid, std::uint8_t lane) { lanes_[std::size_t{s} * width_ + lid.value] = lane; }
+    // Empty when there are no lanes.
+    [[nodiscard]] std::span<const std::uint8_t> lane_row(SwitchIndex s) const {
+        return lanes_.empty() ? std::span<const std::uint8_t>{}
+                              : std::span(lanes_).subspan(std::size_t{s} * width_, width_);
+    }
     // Highest lane in use plus one; 1 when there are no lanes. Cost: one pass over the lanes.
     [[nodiscard]] unsigned lane_count() const;
 

@@ -1,0 +1,124 @@
+// opensm.fdbs and ibdiagnet2's .fdbs:
+//   [osm_ucast_mgr_]dump_ucast_routes: Switch 0xGUID
+//   LID    : Port : Hops : Optimal
+//   0x0001 : 003  : 02   : yes            or: 0x0001 : UNREACHABLE
+#include <fmt/format.h>
+
+#include "loom/base/file.hpp"
+#include "routing/io/collector.hpp"
+#include "routing/io/scan.hpp"
+
+namespace loom::routing::io {
+namespace {
+
+constexpr std::string_view header_example = "dump_ucast_routes: Switch 0x0002c90200000001";
+constexpr std::string_view header_mark = "dump_ucast_routes: Switch ";
+
+class Reader {
+public:
+    Reader(std::string_view text, TableFile& file) : file_(&file), collector_(file, text.size()), lines_(text) {}
+
+    void read() {
+        std::string_view line;
+        while (lines_.next(line)) {
+            const std::string_view rest = trimmed(line);
+            if (rest.starts_with("0x")) {
+                if (!skipping_) entry(rest);
+            } else if (const auto at = rest.find(header_mark); at != std::string_view::npos) {
+                header(rest, rest.substr(at + header_mark.size()));
+            } else {
+                other(rest);
+            }
+        }
+        begin_pending();
+        collector_.finish(header_example);
+        if (private_tables_ != 0)
+            file_->remarks.push_back(fmt::format(
+                "{}: {} private tables (PLFT_NUM above 0) were skipped; only the first of each switch is read",
+                file_->file_name, private_tables_));
+    }
+
+private:
+    struct Pending {
+        std::size_t line;
+        Guid guid;
+    };
+
+    void header(std::string_view line, std::string_view rest) {
+        const auto guid = take_hex(rest);
+        if (!guid || *guid == 0 || (!rest.empty() && rest.front() != ' '))
+            collector_.fail(number(), fmt::format("expected \"{}\", found {}", header_example, shown(line)));
+        begin_pending();
+        pending_ = Pending{number(), Guid{*guid}};
+        skipping_ = false;
+    }
+
+    // A switch begins with its first entry: a header may also open one of its private tables.
+    void begin_pending() {
+        if (pending_) collector_.begin_switch(pending_->line, pending_->guid, no_lid, {});
+        pending_.reset();
+    }
+
+    void entry(std::string_view line) {
+        begin_pending();
+        if (!collector_.in_switch())
+            collector_.fail(number(), fmt::format("an entry before any switch; expected \"{}\"", header_example));
+        std::string_view rest = line;
+        const auto lid = take_hex(rest);
+        skip_space(rest);
+        if (!lid || !rest.starts_with(':')) expected_entry(line);
+        rest.remove_prefix(1);
+        skip_space(rest);
+        if (rest.starts_with("UNREACHABLE")) {
+            collector_.entry(number(), *lid, no_route);
+            return;
+        }
+        const auto port = take_number(rest, 10);
+        if (!port || (!rest.empty() && rest.front() != ' ' && rest.front() != ':')) expected_entry(line);
+        collector_.entry(number(), *lid, *port);
+    }
+
+    void other(std::string_view line) {
+        if (line.empty() || line.front() == '#' || line.starts_with("LID")) return;
+        if (constexpr std::string_view mark = "PLFT_NUM:"; line.starts_with(mark)) {
+            std::string_view rest = line.substr(mark.size());
+            skip_space(rest);
+            const auto plane = take_number(rest, 10);
+            if (!plane) collector_.fail(number(), "expected \"PLFT_NUM: NUMBER\", found " + shown(line));
+            skipping_ = *plane != 0;
+            if (!skipping_) return;
+            ++private_tables_;
+            pending_.reset();
+            return;
+        }
+        if (!collector_.in_switch() && !pending_) {
+            collector_.skipped(number(), line);
+            return;
+        }
+        collector_.fail(
+            number(),
+            "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"dump_ucast_routes: Switch 0x...\", found " + shown(line));
+    }
+
+    [[noreturn]] void expected_entry(std::string_view line) const {
+        collector_.fail(number(),
+                        "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"0xLID : UNREACHABLE\", found " + shown(line));
+    }
+    [[nodiscard]] std::size_t number() const { return lines_.number(); }
+
+    TableFile* file_;
+    Collector collector_;
+    Lines lines_;
+    std::optional<Pending> pending_;
+    bool skipping_ = false;
+    std::size_t private_tables_ = 0;
+};
+
+}  // namespace
+
+void parse_fdbs(std::string_view text, TableFile& file) {
+    file.format = TableFormat::fdbs;
+    Reader(text, file).read();
+}
+
+}  // namespace loom::routing::io
