@@ -1,5 +1,8 @@
 #include "loom/base/file.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -63,6 +66,32 @@ std::string read_file(const std::filesystem::path& path) {
         text.assign(std::istreambuf_iterator<char>(in), {});
     }
     return text;
+}
+
+FileText::FileText(const std::filesystem::path& path, std::size_t map_from) {
+    const int descriptor = path == "-" ? -1 : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor >= 0) {
+        struct stat status {};
+        if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
+            static_cast<std::size_t>(status.st_size) >= map_from) {
+            const auto size = static_cast<std::size_t>(status.st_size);
+            if (void* const mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+                mapping != MAP_FAILED) {
+                mapping_ = mapping;
+                text_ = {static_cast<const char*>(mapping), size};
+                ::madvise(mapping, size, MADV_SEQUENTIAL);
+            }
+        }
+        ::close(descriptor);
+    }
+    if (mapping_ == nullptr) {
+        copy_ = read_file(path);
+        text_ = copy_;
+    }
+}
+
+FileText::~FileText() {
+    if (mapping_ != nullptr) ::munmap(mapping_, text_.size());
 }
 
 void write_file(const std::filesystem::path& path, std::string_view content) {

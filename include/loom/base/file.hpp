@@ -13,6 +13,24 @@ namespace loom {
 // The whole file as bytes; "-" reads standard input. Throws IoError with the path and the reason.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 
+// The same for large files: from `map_from` bytes on, a regular file is mapped and not copied, so that its
+// text takes no memory that the system could not have back. Whoever cuts a mapped file short while it is
+// being read ends this program; small files are safe. Views into the text live as long as the object.
+class FileText {
+public:
+    explicit FileText(const std::filesystem::path& path, std::size_t map_from = std::size_t{64} << 20);
+    FileText(const FileText&) = delete;
+    FileText& operator=(const FileText&) = delete;
+    ~FileText();
+
+    [[nodiscard]] std::string_view text() const noexcept { return text_; }
+
+private:
+    std::string copy_;
+    std::string_view text_;
+    void* mapping_ = nullptr;
+};
+
 // Writes through a temporary file in the same folder and renames it over `path`, so that a reader
 // sees the old content or the new, never a part. "-" writes to standard output. Throws IoError and
 // leaves no temporary behind.

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "loom/base/error.hpp"
-#include "routing/io/scan.hpp"
+#include "loom/base/text.hpp"
 
 namespace loom::routing::io {
 
@@ -36,7 +36,7 @@ void Collector::owner(std::uint64_t lid, Guid guid) {
 void Collector::skipped(std::size_t line, std::string_view text) {
     if (skipped_++ != 0) return;
     first_skipped_ = line;
-    first_skipped_text_ = shown(text);
+    first_skipped_text_ = excerpt(text);
 }
 
 void Collector::finish(std::string_view expected) {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "loom/base/file.hpp"
+#include "loom/base/text.hpp"
 #include "routing/io/collector.hpp"
-#include "routing/io/scan.hpp"
 
 namespace loom::routing::io {
 namespace {
@@ -21,7 +21,7 @@ public:
     void read() {
         std::string_view line;
         while (lines_.next(line)) {
-            const std::string_view rest = trimmed(line);
+            const std::string_view rest = trim(line);
             if (rest.starts_with("0x")) {
                 if (!skipping_) entry(rest);
             } else if (const auto at = rest.find(header_mark); at != std::string_view::npos) {
@@ -44,10 +44,11 @@ private:
         Guid guid;
     };
 
-    void header(std::string_view line, std::string_view rest) {
-        const auto guid = take_hex(rest);
-        if (!guid || *guid == 0 || (!rest.empty() && rest.front() != ' '))
-            collector_.fail(number(), fmt::format("expected \"{}\", found {}", header_example, shown(line)));
+    void header(std::string_view line, std::string_view after) {
+        Cursor cursor(after);
+        const auto guid = cursor.take_hex();
+        if (!after.starts_with("0x") || !guid || *guid == 0 || (!cursor.done() && !is_blank(cursor.peek())))
+            collector_.fail(number(), fmt::format("expected \"{}\", found {}", header_example, excerpt(line)));
         begin_pending();
         pending_ = Pending{number(), Guid{*guid}};
         skipping_ = false;
@@ -63,28 +64,23 @@ private:
         begin_pending();
         if (!collector_.in_switch())
             collector_.fail(number(), fmt::format("an entry before any switch; expected \"{}\"", header_example));
-        std::string_view rest = line;
-        const auto lid = take_hex(rest);
-        skip_space(rest);
-        if (!lid || !rest.starts_with(':')) expected_entry(line);
-        rest.remove_prefix(1);
-        skip_space(rest);
-        if (rest.starts_with("UNREACHABLE")) {
+        Cursor cursor(line);
+        const auto lid = cursor.take_hex();
+        if (!lid || !cursor.skip_blanks().take(':')) expected_entry(line);
+        if (cursor.skip_blanks().take(std::string_view("UNREACHABLE"))) {
             collector_.entry(number(), *lid, no_route);
             return;
         }
-        const auto port = take_number(rest, 10);
-        if (!port || (!rest.empty() && rest.front() != ' ' && rest.front() != ':')) expected_entry(line);
+        const auto port = cursor.take_decimal();
+        if (!port || (!cursor.done() && !is_blank(cursor.peek()) && cursor.peek() != ':')) expected_entry(line);
         collector_.entry(number(), *lid, *port);
     }
 
     void other(std::string_view line) {
         if (line.empty() || line.front() == '#' || line.starts_with("LID")) return;
         if (constexpr std::string_view mark = "PLFT_NUM:"; line.starts_with(mark)) {
-            std::string_view rest = line.substr(mark.size());
-            skip_space(rest);
-            const auto plane = take_number(rest, 10);
-            if (!plane) collector_.fail(number(), "expected \"PLFT_NUM: NUMBER\", found " + shown(line));
+            const auto plane = Cursor(line.substr(mark.size())).skip_blanks().take_decimal();
+            if (!plane) collector_.fail(number(), "expected \"PLFT_NUM: NUMBER\", found " + excerpt(line));
             skipping_ = *plane != 0;
             if (!skipping_) return;
             ++private_tables_;
@@ -95,14 +91,14 @@ private:
             collector_.skipped(number(), line);
             return;
         }
-        collector_.fail(
-            number(),
-            "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"dump_ucast_routes: Switch 0x...\", found " + shown(line));
+        collector_.fail(number(),
+                        "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"dump_ucast_routes: Switch 0x...\", found " +
+                            excerpt(line));
     }
 
     [[noreturn]] void expected_entry(std::string_view line) const {
-        collector_.fail(number(),
-                        "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"0xLID : UNREACHABLE\", found " + shown(line));
+        collector_.fail(
+            number(), "expected \"0xLID : PORT : HOPS : OPTIMAL\" or \"0xLID : UNREACHABLE\", found " + excerpt(line));
     }
     [[nodiscard]] std::size_t number() const { return lines_.number(); }
 

@@ -5,9 +5,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "loom/base/text.hpp"
 #include "routing/io/base64.hpp"
 #include "routing/io/collector.hpp"
-#include "routing/io/scan.hpp"
 
 namespace loom::routing::io {
 namespace {
@@ -96,7 +96,7 @@ public:
         switch (place_) {
             case Place::top:
                 if (key_ == "loom") {
-                    if (text != "tables") fail("\"loom\" is " + shown(text) + "; expected 'tables'");
+                    if (text != "tables") fail("\"loom\" is " + excerpt(text) + "; expected \"tables\"");
                     has_mark_ = true;
                     return true;
                 }
@@ -251,16 +251,14 @@ private:
     }
 
     std::uint64_t guid(std::string_view text) const {
-        std::string_view rest = text;
-        const auto value = take_hex(rest);
-        if (!value || !rest.empty() || *value == 0)
-            fail("expected a GUID like \"0x0002c90200000001\", found " + shown(text));
+        const auto value = text.starts_with("0x") ? parse_hex(text) : std::nullopt;
+        if (!value || *value == 0) fail("expected a GUID like \"0x0002c90200000001\", found " + excerpt(text));
         return *value;
     }
 
     std::vector<std::uint8_t> row(std::string_view text) const {
         auto bytes = decode_base64(text);
-        if (!bytes) fail(fmt::format("\"{}\": expected base64, found {}", key_, shown(text)));
+        if (!bytes) fail(fmt::format("\"{}\": expected base64, found {}", key_, excerpt(text)));
         if (bytes->size() > std::size_t{max_unicast_lid} + 1)
             fail(fmt::format("\"{}\" has {} entries; expected at most 49152, one a LID", key_, bytes->size()));
         return std::move(*bytes);

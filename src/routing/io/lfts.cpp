@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "loom/base/file.hpp"
+#include "loom/base/text.hpp"
 #include "routing/io/collector.hpp"
-#include "routing/io/scan.hpp"
 
 namespace loom::routing::io {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::string_view guid_mark = " guid ";
 
 // "(name):", "('name'):" or ":"; a name may hold any character, parentheses and quotes too.
 std::string read_name(std::string_view rest) {
-    rest = trimmed(rest);
+    rest = trim(rest);
     if (!rest.empty() && rest.back() == ':') rest.remove_suffix(1);
     if (rest.size() < 2 || rest.front() != '(' || rest.back() != ')') return {};
     rest = rest.substr(1, rest.size() - 2);
@@ -31,8 +31,7 @@ public:
     void read() {
         std::string_view line;
         while (lines_.next(line)) {
-            std::string_view rest = line;
-            skip_space(rest);
+            const std::string_view rest = trim(line);
             if (rest.starts_with("0x"))
                 entry(rest);
             else if (rest.starts_with(header_start))
@@ -47,70 +46,60 @@ private:
     void entry(std::string_view line) {
         if (!collector_.in_switch())
             collector_.fail(number(), "an entry before any switch; expected \"" + std::string(header_example) + "\"");
-        std::string_view rest = line;
-        const auto lid = take_hex(rest);
-        if (!lid || rest.empty() || (rest.front() != ' ' && rest.front() != '\t'))
-            collector_.fail(number(), "expected \"0xLID PORT\" with a hexadecimal LID, found " + shown(line));
-        skip_space(rest);
-        auto port = take_number(rest, 10);
-        if (!port || (!rest.empty() && rest.front() != ' ' && rest.front() != '\t'))
-            collector_.fail(number(), "expected \"0xLID PORT\" with a decimal port, found " + shown(line));
+        Cursor cursor(line);
+        const auto lid = cursor.take_hex();
+        if (!lid || !is_blank(cursor.peek()))
+            collector_.fail(number(), "expected \"0xLID PORT\" with a hexadecimal LID, found " + excerpt(line));
+        auto port = cursor.skip_blanks().take_decimal();
+        if (!port || (!cursor.done() && !is_blank(cursor.peek())))
+            collector_.fail(number(), "expected \"0xLID PORT\" with a decimal port, found " + excerpt(line));
+        const std::string_view comment = cursor.rest();
         // `ibroute -a` shows what a switch drops: a port number that it does not have.
-        if (*port != no_route && rest.size() > 14 && rest.find("illegal port)") != std::string_view::npos)
-            port = no_route;
+        if (comment.ends_with("illegal port)")) port = no_route;
         collector_.entry(number(), *lid, *port);
-        if (collector_.wants_owner(*lid)) owner(*lid, rest);
+        if (collector_.wants_owner(*lid)) owner(*lid, comment);
     }
 
     void owner(std::uint64_t lid, std::string_view comment) {
-        constexpr std::string_view mark = " portguid ";
+        constexpr std::string_view mark = " portguid 0x";
         const auto at = comment.find(mark);
         if (at == std::string_view::npos) return;
-        comment.remove_prefix(at + mark.size());
-        if (const auto guid = take_hex(comment); guid && *guid != 0) collector_.owner(lid, Guid{*guid});
+        if (const auto guid = Cursor(comment.substr(at + mark.size())).take_hex(); guid && *guid != 0)
+            collector_.owner(lid, Guid{*guid});
     }
 
     void header(std::string_view line) {
-        std::string_view rest = line.substr(header_start.size());
-        range(line, rest);
-        constexpr std::string_view of_switch = " of switch";
-        if (!rest.starts_with(of_switch)) expected_header(line);
-        rest.remove_prefix(of_switch.size());
+        Cursor cursor(line.substr(header_start.size()));
+        // The range is checked, but the entries decide which LIDs there are.
+        if (!cursor.take('[') || !take_number(cursor) || !cursor.take('-') || !take_number(cursor) ||
+            !cursor.take(std::string_view("] of switch")))
+            expected_header(line);
 
         Lid lid;
-        if (constexpr std::string_view mark = " Lid "; rest.starts_with(mark)) {
-            std::string_view digits = rest.substr(mark.size());
-            const auto value = take_number(digits, 10);
+        if (Cursor ahead = cursor; ahead.take(std::string_view(" Lid "))) {
+            const auto value = ahead.take_decimal();
             if (!value || *value > 0xffff) expected_header(line);
             lid = Lid{static_cast<std::uint16_t>(*value)};
         }
-        const auto at = rest.find(guid_mark);
+        const auto at = cursor.rest().find(guid_mark);
         if (at == std::string_view::npos) {
             if (lid == no_lid) expected_header(line);
             collector_.begin_switch(number(), no_guid, lid, {});
             return;
         }
-        rest.remove_prefix(at + guid_mark.size());
-        const auto guid = take_hex(rest);
-        if (!guid || *guid == 0 || (!rest.empty() && rest.front() != ' ' && rest.front() != ':')) expected_header(line);
-        collector_.begin_switch(number(), Guid{*guid}, lid, read_name(rest));
+        Cursor after(cursor.rest().substr(at + guid_mark.size()));
+        const auto guid = after.take_hex();
+        if (!guid || *guid == 0 || !cursor.rest().substr(at + guid_mark.size()).starts_with("0x") ||
+            (!after.done() && !is_blank(after.peek()) && after.peek() != ':'))
+            expected_header(line);
+        collector_.begin_switch(number(), Guid{*guid}, lid, read_name(after.rest()));
     }
 
-    // "[0-13]" or "[0x0-0xd]": checked, but what follows decides which LIDs there are.
-    void range(std::string_view line, std::string_view& rest) {
-        const auto bound = [](std::string_view& text) {
-            return text.starts_with("0x") ? take_hex(text) : take_number(text, 10);
-        };
-        if (!rest.starts_with('[')) expected_header(line);
-        rest.remove_prefix(1);
-        if (!bound(rest) || !rest.starts_with('-')) expected_header(line);
-        rest.remove_prefix(1);
-        if (!bound(rest) || !rest.starts_with(']')) expected_header(line);
-        rest.remove_prefix(1);
+    static bool take_number(Cursor& cursor) {
+        return (cursor.rest().starts_with("0x") ? cursor.take_hex() : cursor.take_decimal()).has_value();
     }
 
     void other(std::string_view line) {
-        line = trimmed(line);
         if (line.empty() || line.front() == '#' || line.starts_with("***") || line.ends_with(" lids dumped") ||
             line.ends_with(" valid lids dumped"))
             return;
@@ -126,7 +115,7 @@ private:
             return;
         }
         collector_.fail(number(),
-                        "expected \"0xLID PORT\", \"Unicast lids ...\" or \"N lids dumped\", found " + shown(line));
+                        "expected \"0xLID PORT\", \"Unicast lids ...\" or \"N lids dumped\", found " + excerpt(line));
     }
 
     // Messages of the tools that land in a redirected output, and shell prompts.
@@ -138,7 +127,7 @@ private:
     }
 
     [[noreturn]] void expected_header(std::string_view line) const {
-        collector_.fail(number(), fmt::format("expected \"{}\", found {}", header_example, shown(line)));
+        collector_.fail(number(), fmt::format("expected \"{}\", found {}", header_example, excerpt(line)));
     }
     [[nodiscard]] std::size_t number() const { return lines_.number(); }
 

@@ -4,9 +4,9 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/text.hpp"
 #include "loom/routing/table_io.hpp"
 #include "routing/io/collector.hpp"
-#include "routing/io/scan.hpp"
 
 namespace loom::routing {
 namespace {
@@ -49,7 +49,7 @@ TableFormat parse_table_format(std::string_view name) {
     for (const Named& known : names)
         if (known.name == name) return known.format;
     throw UsageError(
-        fmt::format("no table format is called {}; expected opensm, dump_lfts, fdbs or json", io::shown(name)));
+        fmt::format("no table format is called {}; expected opensm, dump_lfts, fdbs or json", excerpt(name)));
 }
 
 TableFormat table_format_for(const std::filesystem::path& path) {
@@ -68,7 +68,7 @@ std::optional<TableFormat> detect_tables(std::string_view text) {
     std::string_view line;
     std::optional<TableFormat> found;
     while (lines.next(line)) {
-        line = io::trimmed(line);
+        line = trim(line);
         if (line.starts_with("Unicast lids ") || line.starts_with("Multicast mlids ")) {
             found = TableFormat::opensm_lfts;
         } else if (line.find("dump_ucast_routes: Switch ") != std::string_view::npos) {
@@ -107,7 +107,7 @@ TableFile parse_tables(std::string_view text, const std::string& file_name, std:
 
 TableFile read_tables(const std::filesystem::path& path, std::optional<TableFormat> format) {
     const std::string file_name = path == "-" ? "standard input" : path.string();
-    return parse_tables(read_file(path), file_name, format);
+    return parse_tables(FileText(path).text(), file_name, format);
 }
 
 }  // namespace loom::routing

@@ -8,7 +8,10 @@
 namespace loom::routing::io {
 namespace {
 
-constexpr std::uint8_t unknown = 0xff;
+constexpr std::uint8_t unknown = 0xff;     // not looked at yet
+constexpr std::uint8_t nowhere = 0xfe;     // a loop, or a port that leads elsewhere
+constexpr std::uint8_t on_the_way = 0xfd;  // of the walk that is under way
+constexpr std::uint8_t most_hops = 0xfc;
 
 // Hops as OpenSM counts them: 0 to the switch itself, 1 to its hosts and neighbours.
 class Hops {
@@ -29,7 +32,7 @@ public:
         find_least();
     }
 
-    // Along the tables; unknown when they do not lead there.
+    // Along the tables; nowhere when they do not lead there, unknown when the fabric has no such LID.
     [[nodiscard]] std::uint8_t taken(SwitchIndex s, std::size_t lid) const { return taken_[s * width_ + lid]; }
     [[nodiscard]] unsigned least(SwitchIndex s, std::size_t lid) const {
         const Destination& to = *destination_[lid];
@@ -47,25 +50,32 @@ public:
     }
 
 private:
-    // Walks until the hops are known, then counts back. Each entry is settled once but for those that
-    // lead nowhere; a loop is given up after as many steps as a hop count can say.
+    // Walks until the hops are known, then counts back: each entry is settled once.
     void follow(SwitchIndex s, std::size_t lid, std::vector<SwitchIndex>& path) {
         const Destination& to = *destination_[lid];
         path.clear();
-        while (taken_[s * width_ + lid] == unknown) {
-            const std::uint8_t port = tables_->row(s)[lid];
-            if (s == to.sw && port == to.port) {
-                taken_[s * width_ + lid] = to.port != 0 ? 1 : 0;
+        unsigned hops = nowhere;
+        for (;;) {
+            std::uint8_t& here = taken_[s * width_ + lid];
+            if (here != unknown) {
+                hops = here == on_the_way ? nowhere : here;
                 break;
             }
-            if (port == 0 || port > graph_->port_count(s) || path.size() == unknown) return;
+            const std::uint8_t port = tables_->row(s)[lid];
+            if (s == to.sw && port == to.port) {
+                hops = here = to.port != 0 ? 1 : 0;
+                break;
+            }
+            here = on_the_way;
             path.push_back(s);
+            if (port == 0 || port > graph_->port_count(s)) break;
             s = graph_->next(graph_->channel(s, port));
-            if (s == none) return;
+            if (s == none) break;
         }
-        unsigned hops = taken_[s * width_ + lid];
-        for (auto at = path.rbegin(); at != path.rend(); ++at)
-            taken_[*at * width_ + lid] = static_cast<std::uint8_t>(std::min(++hops, unknown - 1u));
+        for (auto at = path.rbegin(); at != path.rend(); ++at) {
+            hops = hops == nowhere ? hops : std::min<unsigned>(hops + 1, most_hops);
+            taken_[*at * width_ + lid] = static_cast<std::uint8_t>(hops);
+        }
     }
 
     // Breadth-first from every switch.
@@ -82,7 +92,7 @@ private:
                 for (unsigned port = 1; port <= graph_->port_count(s); ++port) {
                     const SwitchIndex next = graph_->next(graph_->channel(s, port));
                     if (next == none || from_root[next] != unknown) continue;
-                    from_root[next] = static_cast<std::uint8_t>(std::min(from_root[s] + 1, unknown - 1));
+                    from_root[next] = static_cast<std::uint8_t>(std::min<unsigned>(from_root[s] + 1u, most_hops));
                     queue.push_back(next);
                 }
             }
@@ -111,7 +121,7 @@ void put_optimal(Sink& sink, std::size_t lid, std::uint8_t port, unsigned hops) 
 
 std::string unusual_line(const Hops& hops, SwitchIndex s, std::size_t lid, std::uint8_t port) {
     if (port == no_route) return fmt::format("0x{:04X} : UNREACHABLE\n", lid);
-    if (hops.taken(s, lid) == unknown) return fmt::format("0x{:04X} : {:03}  : HOPS UNKNOWN\n", lid, port);
+    if (hops.taken(s, lid) > most_hops) return fmt::format("0x{:04X} : {:03}  : HOPS UNKNOWN\n", lid, port);
     const unsigned least = hops.least(s, lid);
     if (hops.taken(s, lid) == least) return fmt::format("0x{:04X} : {:03}  : {:02}   : yes\n", lid, port, least);
     return fmt::format("0x{:04X} : {:03}  : {:02}   : No {} hop path possible via port {}!\n", lid, port,
@@ -129,7 +139,7 @@ void write_fdbs(const Tables& tables, const SwitchGraph& graph, std::ostream& ou
         const auto row = tables.row(s);
         for (std::size_t lid = 1; lid < row.size(); ++lid) {
             const std::uint8_t taken = hops.taken(s, lid);
-            if (row[lid] != no_route && taken != unknown && taken < 100 && taken == hops.least(s, lid))
+            if (row[lid] != no_route && taken < 100 && taken == hops.least(s, lid))
                 put_optimal(sink, lid, row[lid], taken);
             else
                 sink.add(unusual_line(hops, s, lid, row[lid]));
