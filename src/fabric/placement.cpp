@@ -1,0 +1,247 @@
+#include "loom/fabric/placement.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/base/random.hpp"
+#include "loom/fabric/levels.hpp"
+
+namespace loom::fabric {
+namespace {
+
+constexpr std::size_t most_names = 1'000'000;
+
+bool usable(const Fabric& fabric, const Port& port) {
+    return port.connected() && fabric.node(port.node).kind != NodeKind::switch_ &&
+           fabric.node(fabric.port(port.peer).node).kind == NodeKind::switch_;
+}
+
+// Finds hosts by what people call them; a table lookup a name.
+class HostFinder {
+public:
+    explicit HostFinder(const Fabric& fabric) : fabric_(&fabric) {
+        for (std::uint32_t i = 0; i < fabric.node_count(); ++i) {
+            const NodeId id{i};
+            const Node& node = fabric.node(id);
+            if (node.kind == NodeKind::switch_) continue;
+            std::vector<PortIndex> ports;
+            for (const Port& port : fabric.ports(id)) {
+                if (!usable(fabric, port)) continue;
+                const PortIndex index = fabric.port_index(id, port.number);
+                ports.push_back(index);
+                by_guid_[port.guid] = index;
+                for (unsigned k = 0; port.lid != no_lid && k < (1u << port.lmc); ++k)
+                    by_lid_[port.lid.value + k] = index;
+            }
+            if (ports.empty()) continue;
+            by_guid_.emplace(node.guid, ports.front());
+            const auto add = [&](std::string_view name) {
+                auto& all = by_name_[std::string(name)];
+                all.insert(all.end(), ports.begin(), ports.end());
+            };
+            add(node.name);
+            if (const auto space = node.name.find(' '); space != std::string::npos)
+                add(std::string_view(node.name).substr(0, space));
+        }
+    }
+
+    std::optional<PortIndex> by_name(const std::string& name) {
+        const auto found = by_name_.find(name);
+        if (found == by_name_.end()) return std::nullopt;
+        return found->second[used_[name]++ % found->second.size()];
+    }
+
+    std::optional<PortIndex> by_number(std::string_view text) {
+        const bool hex = text.starts_with("0x") || text.starts_with("0X");
+        if (hex) text.remove_prefix(2);
+        std::uint64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+        if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+        if (hex) {
+            const auto found = by_guid_.find(Guid{value});
+            return found == by_guid_.end() ? std::nullopt : std::optional(found->second);
+        }
+        const auto found = by_lid_.find(value);
+        return found == by_lid_.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    // Names first: a node may well be called "17".
+    void append(std::string_view text, std::vector<PortIndex>& out) {
+        if (const auto port = by_name(std::string(text))) return out.push_back(*port);
+        if (const auto port = by_number(text)) return out.push_back(*port);
+        for (const std::string& name : expand_host_list(text)) {
+            const auto port = by_name(name);
+            if (!port)
+                throw UsageError("expected a host of the fabric that is connected to a switch, got \"" + name + "\"");
+            out.push_back(*port);
+        }
+    }
+
+    [[nodiscard]] bool unique(const std::string& name) const {
+        const auto found = by_name_.find(name);
+        return found != by_name_.end() && found->second.size() == 1;
+    }
+
+private:
+    const Fabric* fabric_;
+    std::unordered_map<std::string, std::vector<PortIndex>> by_name_;
+    std::unordered_map<std::string, std::size_t> used_;
+    std::unordered_map<Guid, PortIndex> by_guid_;
+    std::unordered_map<std::uint64_t, PortIndex> by_lid_;
+};
+
+// What one pair of brackets holds: "001-018,020".
+std::vector<std::string> expand_ranges(std::string_view inside) {
+    std::vector<std::string> result;
+    for (;;) {
+        const auto comma = inside.find(',');
+        const std::string_view range = inside.substr(0, comma);
+        const auto dash = range.find('-');
+        const std::string_view first = range.substr(0, dash);
+        const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
+        const auto number = [&](std::string_view digits) {
+            std::size_t value = 0;
+            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+            if (error != std::errc{} || end != digits.data() + digits.size() || digits.size() > 12)
+                throw UsageError("host list: expected numbers like 001-018 in brackets, got \"" + std::string(range) +
+                                 "\"");
+            return value;
+        };
+        const std::size_t low = number(first);
+        const std::size_t high = number(last);
+        if (high < low || high - low >= most_names)
+            throw UsageError("host list: the range \"" + std::string(range) + "\" is empty or too long");
+        for (std::size_t i = low; i <= high; ++i) {
+            std::string digits = std::to_string(i);
+            if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
+            result.push_back(std::move(digits));
+        }
+        if (comma == std::string_view::npos) return result;
+        inside.remove_prefix(comma + 1);
+    }
+}
+
+std::vector<std::string> expand_one(std::string_view item) {
+    std::vector<std::string> names{""};
+    while (!item.empty()) {
+        const auto open = item.find('[');
+        for (std::string& name : names) name += item.substr(0, open);
+        if (open == std::string_view::npos) break;
+        const auto close = item.find(']', open);
+        if (close == std::string_view::npos)
+            throw UsageError("host list: expected a closing bracket in \"" + std::string(item) + "\"");
+        const auto parts = expand_ranges(item.substr(open + 1, close - open - 1));
+        if (parts.size() * names.size() > most_names) throw UsageError("host list: more than 1,000,000 names");
+        std::vector<std::string> longer;
+        for (const std::string& name : names)
+            for (const std::string& part : parts) longer.push_back(name + part);
+        names = std::move(longer);
+        item.remove_prefix(close + 1);
+    }
+    return names;
+}
+
+std::string_view trimmed(std::string_view text) {
+    const auto first = text.find_first_not_of(" \t");
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+}  // namespace
+
+Placement place_in_order(const Fabric& fabric) {
+    Placement placement;
+    for (const HostPort& host : host_order(fabric)) placement.hosts.push_back(host.port);
+    return placement;
+}
+
+Placement place_with_keepers(const Fabric& fabric) {
+    const auto order = host_order(fabric);
+    std::unordered_map<NodeId, std::size_t> count;
+    std::size_t most = 0;
+    const auto leaf = [&](const HostPort& host) { return fabric.port(host.switch_port).node; };
+    for (const HostPort& host : order) most = std::max(most, ++count[leaf(host)]);
+    Placement placement;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        placement.hosts.push_back(order[i].port);
+        if (i + 1 == order.size() || leaf(order[i + 1]) != leaf(order[i]))
+            placement.hosts.insert(placement.hosts.end(), most - count[leaf(order[i])], no_port);
+    }
+    return placement;
+}
+
+Placement shuffled(Placement placement, std::uint64_t seed) {
+    Random(seed).shuffle(std::span(placement.hosts));
+    return placement;
+}
+
+Placement read_placement(const Fabric& fabric, std::string_view text, const std::string& file) {
+    HostFinder finder(fabric);
+    Placement placement;
+    Lines lines(text);
+    for (std::string_view line; lines.next(line);) {
+        const std::string_view content = trimmed(line);
+        if (content.empty() || content.front() == '#') continue;
+        if (content == "-") {
+            placement.hosts.push_back(no_port);
+            continue;
+        }
+        try {
+            finder.append(content, placement.hosts);
+        } catch (const UsageError& error) {
+            throw ParseError(file, lines.number(), error.what());
+        }
+    }
+    if (placement.hosts.empty()) throw ParseError(file, lines.number(), "expected at least one host");
+    return placement;
+}
+
+Placement place_on_hosts(const Fabric& fabric, std::string_view host_list) {
+    HostFinder finder(fabric);
+    Placement placement;
+    finder.append(host_list, placement.hosts);
+    return placement;
+}
+
+std::vector<std::string> expand_host_list(std::string_view text) {
+    std::vector<std::string> names;
+    std::size_t begin = 0;
+    int depth = 0;
+    for (std::size_t i = 0; i <= text.size(); ++i) {
+        if (i < text.size() && text[i] == '[') ++depth;
+        if (i < text.size() && text[i] == ']') --depth;
+        if (i != text.size() && (text[i] != ',' || depth > 0)) continue;
+        const std::string_view item = trimmed(text.substr(begin, i - begin));
+        if (item.empty())
+            throw UsageError("host list: expected a name between commas in \"" + std::string(text) + "\"");
+        for (std::string& name : expand_one(item)) names.push_back(std::move(name));
+        if (names.size() > most_names) throw UsageError("host list: more than 1,000,000 names");
+        begin = i + 1;
+    }
+    return names;
+}
+
+std::string to_text(const Fabric& fabric, const Placement& placement) {
+    const HostFinder finder(fabric);
+    std::string text;
+    for (const PortIndex index : placement.hosts) {
+        if (index == no_port) {
+            text += "-\n";
+            continue;
+        }
+        const Port& port = fabric.port(index);
+        const std::string& name = fabric.node(port.node).name;
+        const bool plain = finder.unique(name) && trimmed(name) == name && name != "-" && name.front() != '#' &&
+                           name.find('\n') == std::string::npos;
+        text += plain ? name : to_string(port.guid);
+        text += '\n';
+    }
+    return text;
+}
+
+}  // namespace loom::fabric

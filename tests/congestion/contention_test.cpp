@@ -1,0 +1,232 @@
+#include "loom/congestion/contention.hpp"
+
+#include <gtest/gtest.h>
+
+#include "congestion/cases.hpp"
+#include "loom/base/error.hpp"
+#include "loom/congestion/bounds.hpp"
+#include "loom/traffic/catalogue.hpp"
+#include "reference/congestion.hpp"
+
+namespace loom::congestion {
+namespace {
+
+using fabric::pgft;
+
+using test::Case;
+using test::make_case;
+
+constexpr RouteChoice walk_each_time{.memory = 0};
+
+// Everything that contention() says, the slow way.
+void expect_equal_to_reference(const Case& c, const Routes& routes, const traffic::Pattern& pattern,
+                               const Contention& result, bool spread, unsigned offset) {
+    std::map<PortIndex, std::uint64_t> total;
+    std::map<PortIndex, unsigned> peak;
+    std::uint64_t unrouted = 0;
+    std::uint64_t skipped = 0;
+    std::uint64_t flows = 0;
+    std::vector<traffic::Pair> pairs;
+    for (std::size_t stage = 0; stage < pattern.stages(); ++stage) {
+        pattern.stage(stage, pairs);
+        const auto slow = reference::count_stage(*c.graph, c.tables, c.placement, pairs, spread, offset);
+        ASSERT_EQ(result.per_stage[stage], reference::largest(slow)) << "stage " << stage;
+        unrouted += slow.unrouted;
+        skipped += slow.skipped;
+        flows += slow.routes.size();
+        for (const auto& [port, load] : slow.load) {
+            total[port] += load;
+            peak[port] = std::max(peak[port], load);
+        }
+    }
+    EXPECT_EQ(result.unrouted, unrouted);
+    EXPECT_EQ(result.skipped, skipped);
+    EXPECT_EQ(result.flows, flows);
+    std::uint64_t sum = 0;
+    for (LinkIndex link = 0; link < routes.link_count(); ++link) {
+        sum += result.total[link];
+        if (link >= c.graph->channel_count()) continue;
+        const PortIndex port = c.fabric.port_index(c.graph->node(c.graph->owner(link)),
+                                                   PortNum{static_cast<std::uint8_t>(c.graph->port(link))});
+        ASSERT_EQ(result.total[link], total[port]);
+        ASSERT_EQ(result.peak[link], peak[port]);
+    }
+    std::uint64_t slow_sum = 0;
+    for (const auto& [port, load] : total) slow_sum += load;
+    EXPECT_EQ(sum, slow_sum);
+}
+
+TEST(Contention, EqualsTheReferenceOnRandomFabrics) {
+    const std::vector<std::string> specs{
+        "shift", "xor", "bisect:5", "gather", "neighbor2d", "recursive-doubling", "permutation:4"};
+    for (std::uint64_t seed = 0; seed < 150; ++seed) {
+        Random random(seed);
+        const auto lmc = static_cast<std::uint8_t>(random.below(3));
+        Case c = make_case(test::random_fabric(random), random.below(2) == 0 ? "minhop" : "random", lmc, seed);
+        if (c.placement.ranks() == 0) continue;
+        if (seed % 3 == 0) test::spoil(c, random, 1 + random.below(20));
+        if (seed % 2 == 0) c.placement = shuffled(c.placement, seed);
+        for (PortIndex& host : c.placement.hosts)
+            if (random.below(10) == 0) host = random.below(2) == 0 ? no_port : c.placement.hosts.front();
+        const bool spread = random.below(2) == 0;
+        const unsigned offset = random.below(6);
+        RouteChoice choice{.lids = spread ? LidUse::spread : LidUse::fixed, .offset = offset};
+        if (random.below(2) == 0) choice.memory = 0;
+        const Routes routes(*c.graph, c.tables, c.placement, choice);
+        const auto pattern = traffic::make_pattern(specs[random.below(static_cast<std::uint32_t>(specs.size()))],
+                                                   c.placement.ranks(), seed);
+
+        const Contention result = contention(routes, *pattern);
+
+        expect_equal_to_reference(c, routes, *pattern, result, spread, offset);
+        if (HasFatalFailure()) FAIL() << "seed " << seed << ", pattern " << pattern->name();
+    }
+}
+
+TEST(Contention, KeptPathsAndWalkedPathsAndThreadsAgree) {
+    const Case c = make_case(pgft(fabric::kary_tree(4, 3)), "random");
+    const Routes kept(*c.graph, c.tables, c.placement);
+    const Routes walked(*c.graph, c.tables, c.placement, walk_each_time);
+    const auto pattern = traffic::make_pattern("shift", 64);
+
+    const Contention a = contention(kept, *pattern);
+    const Contention b = contention(walked, *pattern);
+    const Contention both = contention(kept, *pattern, {.threads = 2});
+
+    EXPECT_TRUE(kept.kept());
+    EXPECT_FALSE(walked.kept());
+    EXPECT_EQ(a.per_stage, b.per_stage);
+    EXPECT_EQ(a.total, b.total);
+    EXPECT_EQ(a.per_stage, both.per_stage);
+    EXPECT_EQ(a.total, both.total);
+    EXPECT_EQ(a.peak, both.peak);
+    EXPECT_EQ(a.mean, both.mean);
+}
+
+TEST(Contention, ACrossbarHasNone) {
+    const Case c = make_case(pgft({.children = {9}, .parents = {1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Contention shift = contention(routes, *traffic::make_pattern("shift", 9));
+    const Contention gather = contention(routes, *traffic::make_pattern("gather", 9));
+    const Contention inner = contention(routes, *traffic::make_pattern("gather", 9), {.host_links = HostLinks::ignore});
+
+    EXPECT_EQ(shift.worst, 1u);
+    EXPECT_DOUBLE_EQ(shift.mean, 1.0);
+    EXPECT_EQ(gather.worst, 8u);
+    EXPECT_EQ(inner.worst, 0u);
+}
+
+TEST(Contention, OneUplinkForFourHostsIsSharedByFour) {
+    const Case c = make_case(pgft({.children = {4, 3}, .parents = {1, 1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Contention result = contention(routes, *traffic::make_pattern("shift", 12));
+
+    EXPECT_EQ(result.worst, 4u);
+    EXPECT_EQ(result.per_stage, (std::vector<std::uint32_t>{1, 2, 3, 4, 4, 4, 4, 4, 3, 2, 1}));
+    EXPECT_EQ(result.worst_stage, 3u);
+    EXPECT_EQ(result.histogram(), (std::vector<std::uint64_t>{0, 2, 2, 2, 5}));
+    EXPECT_DOUBLE_EQ(result.mean, 32.0 / 11.0);
+}
+
+TEST(Contention, FasterUplinksWeighLess) {
+    fabric::Fabric fabric;
+    const NodeId left = fabric.add_node(fabric::NodeKind::switch_, 8, "left");
+    const NodeId right = fabric.add_node(fabric::NodeKind::switch_, 8, "right");
+    fabric.connect(left, PortNum{8}, right, PortNum{8}, {fabric::Width::x12, fabric::Speed::qdr});
+    for (std::uint8_t i = 1; i <= 6; ++i) {
+        const NodeId host = fabric.add_node(fabric::NodeKind::host, 1, "h" + std::to_string(i));
+        fabric.connect(i <= 3 ? left : right, PortNum{i}, host, PortNum{1}, {fabric::Width::x4, fabric::Speed::qdr});
+    }
+    const Case c = make_case(std::move(fabric), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Contention result = contention(routes, *traffic::make_pattern("shift:3", 6));
+
+    EXPECT_EQ(result.worst, 3u);
+    EXPECT_DOUBLE_EQ(result.weighted_worst, 1.0);
+    const auto hot = hottest(routes, result, 2);
+    ASSERT_EQ(hot.size(), 2u);
+    EXPECT_EQ(routes.describe(hot[0].link), "left port 8 -> right port 8");
+    EXPECT_EQ(hot[0].peak, 3u);
+    EXPECT_EQ(hottest(routes, result, 100, HostLinks::ignore).size(), 2u);
+}
+
+TEST(Contention, PathsAreNamedFromEndToEnd) {
+    const Case c = make_case(pgft({.children = {2, 2}, .parents = {1, 1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+    std::vector<LinkIndex> links;
+
+    EXPECT_EQ(routes.path(Rank{0}, Rank{3}, links), Fate::arrives);
+    ASSERT_EQ(links.size(), 2u);
+    EXPECT_EQ(routes.describe(links[0]), "L0-0 port 3 -> L1-0 port 1");
+    EXPECT_EQ(routes.describe(links[1]), "L1-0 port 2 -> L0-1 port 3");
+    EXPECT_EQ(routes.path(Rank{0}, Rank{1}, links), Fate::arrives);
+    EXPECT_TRUE(links.empty());
+    EXPECT_EQ(routes.path(Rank{0}, Rank{0}, links), Fate::stays);
+}
+
+TEST(Contention, WrongInputsAreNamed) {
+    const Case c = make_case(pgft({.children = {2, 2}, .parents = {1, 1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+    routing::Tables broken = c.tables;
+    broken.set(0, Lid{1}, 200);
+    const routing::Tables other(2, Lid{3});
+
+    EXPECT_THROW((void)contention(routes, *traffic::make_pattern("shift", 5)), Error);
+    EXPECT_THROW(Routes(*c.graph, broken, c.placement), Error);
+    EXPECT_THROW(Routes(*c.graph, other, c.placement), Error);
+}
+
+TEST(Bounds, EqualTheReferenceOnRandomFabrics) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Random random(seed + 1000);
+        Case c = make_case(test::random_fabric(random), "random", 0, seed);
+        if (c.placement.ranks() < 2) continue;
+        const Routes routes(*c.graph, c.tables, c.placement);
+        const auto pattern =
+            traffic::make_pattern(seed % 2 == 0 ? "dissemination" : "bisect:3", c.placement.ranks(), seed);
+        double max_sum = 0;
+        double average_sum = 0;
+        std::vector<traffic::Pair> pairs;
+        for (std::size_t stage = 0; stage < pattern->stages(); ++stage) {
+            pattern->stage(stage, pairs);
+            const auto slow = reference::count_stage(*c.graph, c.tables, c.placement, pairs);
+            unsigned most = 1;
+            double sum = 0;
+            for (const auto& route : slow.routes) {
+                unsigned here = 1;
+                for (const PortIndex link : route) here = std::max(here, slow.load.at(link));
+                most = std::max(most, here);
+                sum += here;
+            }
+            max_sum += most;
+            average_sum += sum / static_cast<double>(slow.routes.size());
+        }
+        const auto rounds = static_cast<double>(pattern->stages());
+
+        const RoundSums sums = round_sums(routes, *pattern);
+
+        EXPECT_NEAR(sums.sum_max, max_sum / rounds, 1e-12);
+        EXPECT_NEAR(sums.sum_average, average_sum / rounds, 1e-12);
+    }
+}
+
+TEST(Bounds, LowerIsNeverAboveUpperAndThreadsAgree) {
+    const Case c = make_case(pgft(fabric::kary_tree(4, 2)), "random");
+    const Routes routes(*c.graph, c.tables, c.placement);
+    const auto pattern = traffic::make_pattern("dissemination", 16);
+
+    const Bounds one = bandwidth_bounds(routes, *pattern, {.mappings = 100});
+    const Bounds two = bandwidth_bounds(routes, *pattern, {.mappings = 100, .threads = 2});
+
+    EXPECT_GE(one.sum_max.mean(), one.sum_average.mean());
+    EXPECT_LT(one.upper_bandwidth.mean(), 1.0);
+    EXPECT_EQ(one.lower.total(), 100u);
+    EXPECT_EQ(one.sum_max.mean(), two.sum_max.mean());
+    EXPECT_EQ(one.upper.counts(), two.upper.counts());
+}
+
+}  // namespace
+}  // namespace loom::congestion
