@@ -9,6 +9,8 @@ namespace loom::routing {
 std::span<const Engine> engines() {
     static constexpr std::array all{
         Engine{"minhop", "shortest paths, balanced at each switch by counters, as OpenSM's default", route_minhop},
+        Engine{"ftree", "fat trees, whole or damaged: shifts without contention (Zahavi 2009)", route_ftree},
+        Engine{"dmodk", "complete fat trees in closed form: d-mod-k", route_dmodk},
         Engine{"sssp", "shortest paths that avoid what is already full (Hoefler 2008)", route_sssp},
         Engine{"random", "a random shortest path for each entry: the control", route_random},
     };

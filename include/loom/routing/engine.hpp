@@ -13,12 +13,14 @@
 namespace loom::routing {
 
 struct RouteOptions {
-    std::uint64_t seed = 1;                // of engines that choose at random
-    unsigned threads = 1;                  // 0: all cores; the tables never depend on it
-    unsigned lanes = 8;                    // virtual lanes that dfsssp may use
-    std::vector<Guid> roots;               // hint: switches of the top level (never needed)
-    std::vector<Guid> compute;             // hint: hosts that compute; the others get what is left
-    std::function<void(double)> progress;  // called with 0..1 now and then, if set
+    std::uint64_t seed = 1;                     // of engines that choose at random
+    unsigned threads = 1;                       // 0: all cores; the tables never depend on it
+    unsigned lanes = 8;                         // virtual lanes that dfsssp may use
+    std::vector<Guid> roots = {};               // hint: switches of the top level (never needed)
+    std::vector<Guid> compute = {};             // hint: hosts that compute; the others get what is left
+    bool place_keepers = false;                 // ftree: routes as if missing hosts were there, so that one host
+                                                // more or less leaves all other routes as they are
+    std::function<void(double)> progress = {};  // called with 0..1 now and then, if set
 };
 
 struct Routing {

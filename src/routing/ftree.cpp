@@ -1,0 +1,80 @@
+// Fat-tree routing: shifts meet no contention on whole trees, and little on damaged ones.
+#include <algorithm>
+
+#include "loom/base/error.hpp"
+#include "loom/base/parallel.hpp"
+#include "loom/routing/engine.hpp"
+#include "routing/detours.hpp"
+#include "routing/ftree_row.hpp"
+
+namespace loom::routing {
+namespace {
+
+std::string counted(std::size_t n, const char* one, const char* many) {
+    return std::to_string(n) + ' ' + (n == 1 ? one : many);
+}
+
+void refuse_what_is_no_tree(const SwitchGraph& graph, const fabric::Levels& levels) {
+    std::size_t cables = 0;
+    for (const SwitchIndex other : graph.next_by_channel()) cables += other != none;
+    cables /= 2;
+    if (graph.switch_count() <= 2 || 4 * levels.inside_links <= cables) return;
+    throw Error("not a fat tree: of " + std::to_string(cables) + " cables between switches " + levels.remarks.back());
+}
+
+void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targets, const Trunks& trunks,
+             std::size_t turned, std::vector<std::string>& remarks) {
+    remarks = levels.remarks;
+    if (!tree.asymmetry().empty() && std::find(remarks.begin(), remarks.end(), tree.asymmetry()) == remarks.end())
+        remarks.push_back("not a symmetric fat tree, routed as the one it nearly is: " + tree.asymmetry());
+    if (trunks.displaced() != 0)
+        remarks.push_back(counted(trunks.displaced(), "host", "hosts") +
+                          " could not have the way down that the whole tree would give");
+    const SwitchGraph& graph = tree.graph();
+    std::vector<std::size_t> channels(tree.top(), 0);
+    for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
+        if (tree.level(s) < tree.top()) channels[tree.level(s)] += tree.up(s).size();
+    for (unsigned level = 0; level < tree.top(); ++level) {
+        const std::size_t fair = channels[level] == 0 ? 0 : (targets.hosts() + channels[level] - 1) / channels[level];
+        if (trunks.worst_share()[level] > fair)
+            remarks.push_back("the busiest channel down to level " + std::to_string(level) + " leads to " +
+                              counted(trunks.worst_share()[level], "LID", "LIDs") + ", a whole tree's would to " +
+                              std::to_string(fair));
+    }
+    if (turned != 0)
+        remarks.push_back(counted(turned, "table entry goes", "table entries go") +
+                          " down and up again, for end ports that no other way joins");
+}
+
+}  // namespace
+
+Routing route_ftree(const SwitchGraph& graph, const RouteOptions& options) {
+    const fabric::Levels levels = find_levels(graph.fabric(), options.roots);
+    refuse_what_is_no_tree(graph, levels);
+    const Tree tree(graph, levels);
+    const Targets targets(tree, levels, options);
+    const Trunks trunks(tree, targets);
+    const Reach above(tree, Reach::Direction::up), below(tree, Reach::Direction::down);
+
+    Routing result;
+    result.tables = Tables(graph.switch_count(), graph.top_lid());
+    result.tables.engine = "ftree";
+    HopMatrix hops;
+    const auto measure_hops = [&] {
+        hops.assign(graph.switch_count(), std::vector<std::uint8_t>(graph.switch_count()));
+        parallel_for(graph.switch_count(), options.threads, 32, [&](std::size_t begin, std::size_t end) {
+            for (std::size_t s = begin; s < end; ++s) up_down_hops(tree, above, static_cast<SwitchIndex>(s), hops[s]);
+        });
+    };
+    if (!tree.complete() || !every_root_covers_every_leaf(tree, below)) measure_hops();
+    parallel_for(graph.switch_count(), options.threads, 32, [&](std::size_t begin, std::size_t end) {
+        FtreeRow filler(tree, targets, trunks, above, below, hops);
+        for (std::size_t s = begin; s < end; ++s)
+            filler.fill(static_cast<SwitchIndex>(s), result.tables.row(static_cast<SwitchIndex>(s)));
+    });
+    const std::size_t turned = fill_detours(tree, targets, result.tables);
+    explain(levels, tree, targets, trunks, turned, result.remarks);
+    return result;
+}
+
+}  // namespace loom::routing

@@ -1,0 +1,124 @@
+#include "routing/targets.hpp"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+namespace loom::routing {
+namespace {
+
+// Which connected piece of the fabric each switch is in: ranks are counted anew in each.
+std::vector<std::uint32_t> pieces(const SwitchGraph& graph) {
+    std::vector<std::uint32_t> piece(graph.switch_count(), none), stack;
+    std::uint32_t count = 0;
+    for (SwitchIndex start = 0; start < graph.switch_count(); ++start) {
+        if (piece[start] != none) continue;
+        piece[start] = count;
+        stack.push_back(start);
+        while (!stack.empty()) {
+            const SwitchIndex s = stack.back();
+            stack.pop_back();
+            for (ChannelIndex c = graph.base()[s]; c < graph.base()[s + 1]; ++c)
+                if (const SwitchIndex other = graph.next(c); other != none && piece[other] == none) {
+                    piece[other] = count;
+                    stack.push_back(other);
+                }
+        }
+        ++count;
+    }
+    return piece;
+}
+
+// The places that hosts have on a leaf: by port where the leaves use the same host ports, else counted.
+class Places {
+public:
+    Places(const SwitchGraph& graph, const std::vector<std::vector<std::uint8_t>>& host_ports) {
+        std::set<std::uint8_t> used;
+        for (const auto& ports : host_ports) {
+            most_ = std::max(most_, static_cast<std::uint32_t>(ports.size()));
+            used.insert(ports.begin(), ports.end());
+        }
+        by_port_ = !used.empty() && used.size() <= most_ + most_ / 2;
+        for (SwitchIndex s = 0; s < graph.switch_count() && by_port_; ++s)
+            if (!host_ports[s].empty())
+                for (const std::uint8_t port : used)
+                    by_port_ = by_port_ && (port > graph.port_count(s) || graph.next(graph.channel(s, port)) == none);
+        if (by_port_) ports_.assign(used.begin(), used.end());
+    }
+    [[nodiscard]] std::uint32_t on_a_leaf() const {
+        return by_port_ ? static_cast<std::uint32_t>(ports_.size()) : most_;
+    }
+    [[nodiscard]] std::uint32_t place(std::uint8_t port, std::uint32_t counted) const {
+        return by_port_
+                   ? static_cast<std::uint32_t>(std::lower_bound(ports_.begin(), ports_.end(), port) - ports_.begin())
+                   : counted;
+    }
+
+private:
+    std::uint32_t most_ = 0;
+    bool by_port_ = false;
+    std::vector<std::uint8_t> ports_;
+};
+
+}  // namespace
+
+Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOptions& options) {
+    const SwitchGraph& graph = tree.graph();
+    const fabric::Fabric& fabric = graph.fabric();
+    const std::vector<std::uint32_t> piece = pieces(graph);
+    const std::unordered_set<Guid> compute(options.compute.begin(), options.compute.end());
+
+    std::vector<std::uint32_t> destination_of(fabric.port_count(), none);
+    const auto destinations = graph.destinations();
+    for (std::uint32_t i = 0; i < destinations.size(); ++i) destination_of[destinations[i].end.value] = i;
+
+    // Hosts on leaves, ranked; everything else afterwards.
+    std::vector<std::uint32_t> ranked;
+    std::vector<bool> is_ranked(destinations.size(), false);
+    std::vector<std::vector<std::uint8_t>> host_ports(graph.switch_count());
+    for (const fabric::HostPort& host : host_order(fabric, levels)) {
+        const std::uint32_t i = destination_of[host.port.value];
+        const fabric::Port& end = fabric.port(host.port);
+        if (i == none || tree.level(destinations[i].sw) != 0) continue;
+        if (!compute.empty() && !compute.contains(end.guid) && !compute.contains(fabric.node(end.node).guid)) continue;
+        ranked.push_back(i);
+        is_ranked[i] = true;
+        host_ports[destinations[i].sw].push_back(destinations[i].port);
+    }
+    const Places places(graph, host_ports);
+
+    const auto add = [&](const Destination& to, std::uint32_t index) {
+        if (targets_.size() == ranked_ || targets_.back().sw != to.sw)
+            blocks_.push_back(static_cast<std::uint32_t>(targets_.size()));
+        // The LIDs of one host follow each other: each set of LIDs with the same offset is a rotation of
+        // the order, as free of contention as the first, and a host's LIDs differ in their ways.
+        for (unsigned offset = 0; offset < to.lid_count(); ++offset)
+            targets_.push_back(
+                {Lid{static_cast<std::uint16_t>(to.lid.value + offset)}, to.sw, to.port, index + offset});
+    };
+    std::vector<std::uint32_t> next_index(graph.switch_count(), 0), leaves(graph.switch_count(), 0);
+    std::uint32_t counted = 0;
+    SwitchIndex leaf = none;
+    for (const std::uint32_t i : ranked) {
+        const Destination& to = destinations[i];
+        const std::uint32_t p = piece[to.sw];
+        if (to.sw != leaf) {
+            leaf = to.sw;
+            counted = 0;
+            ++leaves[p];
+        }
+        add(to, options.place_keepers ? (leaves[p] - 1) * places.on_a_leaf() + places.place(to.port, counted++)
+                                      : next_index[p]++);
+    }
+    ranked_ = targets_.size();
+    for (std::uint32_t i = 0; i < graph.host_destinations().size(); ++i)
+        if (!is_ranked[i]) add(destinations[i], next_index[piece[destinations[i].sw]]++);
+    hosts_ = targets_.size();
+    for (std::size_t i = graph.host_destinations().size(); i < destinations.size(); ++i) {
+        blocks_.push_back(static_cast<std::uint32_t>(targets_.size()));
+        targets_.push_back({destinations[i].lid, destinations[i].sw, 0, destinations[i].sw});
+    }
+    blocks_.push_back(static_cast<std::uint32_t>(targets_.size()));
+}
+
+}  // namespace loom::routing
