@@ -19,29 +19,37 @@ function(loom_room name)
   set_property(GLOBAL APPEND PROPERTY LOOM_ROOMS ${name})
 endfunction()
 
-# loom_room_tests(NAME [LIBRARY...]): one GoogleTest program from tests/NAME/*.cpp.
-function(loom_room_tests name)
+# The GoogleTest program test_NAME from tests/NAME/*.cpp, run as tests labelled NAME. Compiled with little
+# optimisation: the tests' own code is cheap to run and dear to optimise. Only sources that ask for the tree's
+# path are told, so that the compiler cache serves every checkout alike.
+function(loom_test_program name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
   if(NOT sources)
     return()
   endif()
+  foreach(source ${sources})
+    file(STRINGS ${source} asks REGEX "LOOM_SOURCE_DIR|LOOM_PROGRAM|support/process.hpp")
+    if(asks)
+      set_source_files_properties(${source} PROPERTIES
+        COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";LOOM_PROGRAM=\"${PROJECT_BINARY_DIR}/src/cli/loom\"")
+    endif()
+  endforeach()
   add_executable(test_${name} ${sources})
-  target_link_libraries(test_${name} PRIVATE loom::${name} ${ARGN} loom_test_reference GTest::gtest GTest::gmock GTest::gtest_main)
+  target_link_libraries(test_${name} PRIVATE ${ARGN} loom_test_reference GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_compile_definitions(test_${name} PRIVATE LOOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(test_${name} PRIVATE -O1)
   gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()
 
-# loom_program_tests(NAME [LIBRARY...]): the same for tests that run the built program, LOOM_PROGRAM.
+# loom_room_tests(NAME [LIBRARY...]): the tests of a room.
+function(loom_room_tests name)
+  loom_test_program(${name} loom::${name} ${ARGN})
+endfunction()
+
+# loom_program_tests(NAME [LIBRARY...]): tests that run the built program, LOOM_PROGRAM.
 function(loom_program_tests name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cpp)
-  if(NOT sources)
-    return()
+  loom_test_program(${name} ${ARGN} nlohmann_json::nlohmann_json)
+  if(TARGET test_${name})
+    add_dependencies(test_${name} loom)
   endif()
-  add_executable(test_${name} ${sources})
-  add_dependencies(test_${name} loom)
-  target_link_libraries(test_${name} PRIVATE ${ARGN} loom_test_reference nlohmann_json::nlohmann_json GTest::gtest GTest::gmock GTest::gtest_main)
-  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
-  target_compile_definitions(test_${name} PRIVATE LOOM_SOURCE_DIR="${PROJECT_SOURCE_DIR}" LOOM_PROGRAM="$<TARGET_FILE:loom>")
-  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
 endfunction()
