@@ -9,6 +9,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/random.hpp"
+#include "loom/fabric/host_order_io.hpp"
 #include "loom/fabric/levels.hpp"
 
 namespace loom::fabric {
@@ -181,8 +182,13 @@ Placement shuffled(Placement placement, std::uint64_t seed) {
 }
 
 Placement read_placement(const Fabric& fabric, std::string_view text, const std::string& file) {
-    HostFinder finder(fabric);
     Placement placement;
+    if (is_host_order(text)) {
+        for (const HostPort& host : bind_host_order(parse_host_order(text, file), fabric, file, PlaceKeepers::keep))
+            placement.hosts.push_back(host.port);
+        return placement;
+    }
+    HostFinder finder(fabric);
     Lines lines(text);
     for (std::string_view line; lines.next(line);) {
         const std::string_view content = trimmed(line);

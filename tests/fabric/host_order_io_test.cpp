@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "loom/base/error.hpp"
+#include "loom/fabric/placement.hpp"
 #include "reference/fabrics.hpp"
 
 namespace loom::fabric {
@@ -72,6 +73,14 @@ TEST(HostOrderIo, PlaceKeepersCanBeKept) {
     EXPECT_EQ(dropped.size(), 1u);
     EXPECT_EQ(file[1].name, "d e");
     EXPECT_EQ(file[1].line, 4u);
+}
+
+TEST(HostOrderIo, IsAPlacementFileToo) {
+    const Fabric fabric = uneven_tree();
+
+    const Placement placement = read_placement(fabric, written(fabric, PlaceKeepers::keep), "order");
+
+    EXPECT_EQ(placement, place_with_keepers(fabric));
 }
 
 TEST(HostOrderIo, IsTold) {

@@ -32,8 +32,10 @@ TEST_P(BadTable, SaysWhereAndWhatWasExpected) {
 #define FDB "dump_ucast_routes: Switch 0x1\n"
 #define JSON "{\"loom\": \"tables\", \"version\": 1,\n"
 constexpr Bad bad_tables[] = {
-    {"Empty", "", "bad: not a forwarding-table file; expected OpenSM's LFT dump"},
-    {"Nothing", "hello\n", "bad: not a forwarding-table file"},
+    {"Empty", "", "bad: this is in no known form; expected forwarding tables: OpenSM's LFT dump"},
+    {"Nothing", "hello\n", "bad: this is in no known form; expected forwarding tables"},
+    {"AFabric", "Switch 8 \"S\"\n", "bad: this is a fabric (ibsim); expected forwarding tables"},
+    {"AHostOrder", "0x0001\ta\n", "bad: this is a host order; expected forwarding tables"},
     {"LftHeaderWithoutRange", "Unicast lids of switch Lid 1 guid 0x1 ('a'):\n", "bad:1: expected \"Unicast lids [0-9]"},
     {"LftHeaderWithoutSwitch", "Unicast lids [0-9]\n", "bad:1: expected \"Unicast lids [0-9]"},
     {"LftHeaderWithoutGuidAndLid", "Unicast lids [0-9] of switch DR path 0,1 (a):\n",

@@ -7,6 +7,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/random.hpp"
+#include "loom/routing/content.hpp"
 #include "reference/fabrics.hpp"
 
 namespace loom::routing {
@@ -318,6 +319,15 @@ TEST(TableIo, FindsTheFormat) {
     EXPECT_EQ(table_format_for("a/b.json"), TableFormat::json);
     EXPECT_EQ(table_format_for("opensm.fdbs"), TableFormat::fdbs);
     EXPECT_EQ(table_format_for("tables"), TableFormat::opensm_lfts);
+}
+
+TEST(Content, IsToldFromTheText) {
+    EXPECT_EQ(describe(identify("")), "in no known form");
+    EXPECT_EQ(describe(identify("{\"loom\":\"tables\"}")), "forwarding tables (json)");
+    EXPECT_EQ(describe(identify("{\"loom\":\"fabric\"}")), "a fabric (json)");
+    EXPECT_EQ(describe(identify("dump_ucast_routes: Switch 0x1\n")), "forwarding tables (fdbs)");
+    EXPECT_EQ(describe(identify("Switch\t8 \"S\"\n")), "a fabric (ibsim)");
+    EXPECT_EQ(describe(identify("0x0001\tnode\n")), "a host order");
 }
 
 TEST(TableBinding, NamesASwitchThatIsNotThere) {

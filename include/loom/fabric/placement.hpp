@@ -32,8 +32,8 @@ struct Placement {
 // One host a line in rank order: a node's name or the first word of it, a Slurm host list
 // ("node[001-018,020]", one rank each), a GUID (0x...; node or port), a LID (decimal), or "-" for a
 // place keeper. '#' starts a comment at the start of a line. A node that is named again gives its
-// next connected port, in turn. Throws ParseError with `file` and the line for a host that is unknown
-// or not connected to a switch.
+// next connected port, in turn. OpenSM's host order (host_order_io.hpp) is read too. Throws ParseError with `file` and
+// the line for a host that is unknown or not connected to a switch.
 [[nodiscard]] Placement read_placement(const Fabric& fabric, std::string_view text, const std::string& file);
 
 // A Slurm host list on the command line: "node[001-018,020],login1". Throws UsageError.

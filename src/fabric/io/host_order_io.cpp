@@ -6,6 +6,7 @@
 #include <iterator>
 #include <optional>
 #include <ostream>
+#include <unordered_map>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -51,7 +52,7 @@ bool is_host_order(std::string_view text) {
 
 std::vector<RankedHost> parse_host_order(std::string_view text, const std::string& file_name) {
     std::vector<RankedHost> order;
-    std::vector<std::size_t> line_of(std::size_t{max_unicast_lid} + 1, 0);
+    std::unordered_map<std::uint64_t, std::size_t> line_of;
     Lines lines(text);
     std::string_view line;
     while (lines.next(line)) {

@@ -5,6 +5,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/text.hpp"
+#include "loom/routing/content.hpp"
 #include "loom/routing/table_io.hpp"
 #include "routing/io/collector.hpp"
 
@@ -85,9 +86,11 @@ std::optional<TableFormat> detect_tables(std::string_view text) {
 TableFile parse_tables(std::string_view text, const std::string& file_name, std::optional<TableFormat> format) {
     if (!format) format = detect_tables(text);
     if (!format)
-        throw ParseError(file_name, 0,
-                         "not a forwarding-table file; expected OpenSM's LFT dump (\"Unicast lids ...\"), ibroute or "
-                         "dump_lfts output, .fdbs (\"dump_ucast_routes: ...\"), or Loomband's JSON");
+        throw ParseError(
+            file_name, 0,
+            "this is " + describe(identify(text)) +
+                "; expected forwarding tables: OpenSM's LFT dump (\"Unicast lids ...\"), ibroute or dump_lfts "
+                "output, .fdbs (\"dump_ucast_routes: ...\"), or Loomband's JSON");
     TableFile file;
     file.file_name = file_name;
     switch (*format) {
