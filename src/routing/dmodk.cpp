@@ -106,9 +106,9 @@ Routing route_dmodk(const SwitchGraph& graph, const RouteOptions& options) {
     const Targets targets(tree, levels, options);
     const Trunks trunks(tree, targets);
     const Reach above(tree, Reach::Direction::up), below(tree, Reach::Direction::down);
+    const ClosedForm form(tree, targets, below);
     if (!every_root_covers_every_leaf(tree, below))
         throw Error("dmodk needs a complete fat tree: not every root is above every leaf");
-    const ClosedForm form(tree, targets, below);
 
     Routing result;
     result.tables = Tables(graph.switch_count(), graph.top_lid());

@@ -19,9 +19,10 @@ struct ShiftContention {
 };
 
 // The channels from a host's switch to the LID, or nothing when a packet is dropped or runs in a circle.
-inline std::optional<std::vector<routing::ChannelIndex>> walk(const routing::SwitchGraph& graph,
-                                                              const routing::Tables& tables, routing::SwitchIndex from,
-                                                              const routing::Destination& to, Lid lid) {
+inline std::optional<std::vector<routing::ChannelIndex>> trace_route(const routing::SwitchGraph& graph,
+                                                                     const routing::Tables& tables,
+                                                                     routing::SwitchIndex from,
+                                                                     const routing::Destination& to, Lid lid) {
     std::vector<routing::ChannelIndex> path;
     for (routing::SwitchIndex s = from;;) {
         if (s == to.sw && tables.port(s, lid) == to.port) return path;
@@ -46,8 +47,8 @@ inline ShiftContention shift_contention(const routing::SwitchGraph& graph, const
         std::map<routing::ChannelIndex, unsigned> load;
         for (std::size_t i = 0; i < order.size(); ++i) {
             const routing::Destination& to = by_end.at(order[(i + shift) % order.size()].port.value);
-            const auto path = walk(graph, tables, by_end.at(order[i].port.value).sw, to,
-                                   Lid{static_cast<std::uint16_t>(to.lid.value + lid_offset)});
+            const auto path = trace_route(graph, tables, by_end.at(order[i].port.value).sw, to,
+                                          Lid{static_cast<std::uint16_t>(to.lid.value + lid_offset)});
             if (!path)
                 ++result.lost;
             else

@@ -65,8 +65,8 @@ void expect_every_lid_reached(const Routed& routed) {
     for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
         for (const Destination& to : graph.destinations())
             for (unsigned offset = 0; offset < to.lid_count(); ++offset)
-                lost += !reference::walk(graph, routed.routing.tables, s, to,
-                                         Lid{static_cast<std::uint16_t>(to.lid.value + offset)});
+                lost += !reference::trace_route(graph, routed.routing.tables, s, to,
+                                                Lid{static_cast<std::uint16_t>(to.lid.value + offset)});
     EXPECT_EQ(lost, 0u);
 }
 
