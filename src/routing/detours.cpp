@@ -25,14 +25,16 @@ public:
         }
     }
 
-    std::size_t fill(Tables& tables) const {
+    std::size_t fill(std::span<const FtreeRow::Filled> state, Tables& tables) const {
         std::size_t filled = 0;
         const auto hosts = targets_.all().first(targets_.hosts());
         const auto switches = targets_.all().subspan(targets_.hosts());
         for (bool changed = true; changed;) {
             changed = false;
             for (SwitchIndex s = 0; s < tables.switch_count(); ++s) {
-                const std::size_t now = fill_row(s, tables, hosts, true);
+                if (state[s] == FtreeRow::Filled::all) continue;
+                const std::size_t now =
+                    state[s] == FtreeRow::Filled::all_but_end_ports ? fill_row(s, tables, hosts, true) : 0;
                 changed = fill_row(s, tables, switches, false) + now != 0 || changed;
                 filled += now;
             }
@@ -94,8 +96,9 @@ private:
 
 }  // namespace
 
-std::size_t fill_detours(const Tree& tree, const Targets& targets, Tables& tables) {
-    return Detours(tree, targets).fill(tables);
+std::size_t fill_detours(const Tree& tree, const Targets& targets, std::span<const FtreeRow::Filled> filled,
+                         Tables& tables) {
+    return Detours(tree, targets).fill(filled, tables);
 }
 
 }  // namespace loom::routing

@@ -46,35 +46,52 @@ void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targ
                           " down and up again, for end ports that no other way joins");
 }
 
-}  // namespace
+enum class Needs : std::uint8_t { any_tree, complete_tree };
 
-Routing route_ftree(const SwitchGraph& graph, const RouteOptions& options) {
+Routing route_tree(const SwitchGraph& graph, const RouteOptions& options, std::string_view engine, Needs needs) {
     const fabric::Levels levels = find_levels(graph.fabric(), options.roots);
-    refuse_what_is_no_tree(graph, levels);
+    if (needs == Needs::any_tree) refuse_what_is_no_tree(graph, levels);
     const Tree tree(graph, levels);
+    if (needs == Needs::complete_tree && !tree.asymmetry().empty())
+        throw Error(std::string(engine) + " needs a complete fat tree: " + tree.asymmetry());
+    const Reach above(tree, Reach::Direction::up), below(tree, Reach::Direction::down);
+    const bool complete = tree.complete() && every_root_covers_every_leaf(tree, below);
+    if (needs == Needs::complete_tree && !complete)
+        throw Error(std::string(engine) + " needs a complete fat tree: not every leaf is below every root");
     const Targets targets(tree, levels, options);
     const Trunks trunks(tree, targets);
-    const Reach above(tree, Reach::Direction::up), below(tree, Reach::Direction::down);
 
-    Routing result;
-    result.tables = Tables(graph.switch_count(), graph.top_lid());
-    result.tables.engine = "ftree";
     HopMatrix hops;
-    const auto measure_hops = [&] {
+    if (!complete) {
         hops.assign(graph.switch_count(), std::vector<std::uint8_t>(graph.switch_count()));
         parallel_for(graph.switch_count(), options.threads, 32, [&](std::size_t begin, std::size_t end) {
             for (std::size_t s = begin; s < end; ++s) up_down_hops(tree, above, static_cast<SwitchIndex>(s), hops[s]);
         });
-    };
-    if (!tree.complete() || !every_root_covers_every_leaf(tree, below)) measure_hops();
-    parallel_for(graph.switch_count(), options.threads, 32, [&](std::size_t begin, std::size_t end) {
+    }
+    Routing result;
+    result.tables = Tables(graph.switch_count(), graph.top_lid());
+    result.tables.engine = engine;
+    std::vector<FtreeRow::Filled> filled(graph.switch_count());
+    parallel_for(graph.switch_count(), options.threads, 64, [&](std::size_t begin, std::size_t end) {
         FtreeRow filler(tree, targets, trunks, above, below, hops);
-        for (std::size_t s = begin; s < end; ++s)
-            filler.fill(static_cast<SwitchIndex>(s), result.tables.row(static_cast<SwitchIndex>(s)));
+        for (std::size_t i = begin; i < end; ++i) {
+            const auto s = static_cast<SwitchIndex>(i);
+            filled[s] = filler.fill(s, result.tables.row(s));
+        }
     });
-    const std::size_t turned = fill_detours(tree, targets, result.tables);
+    const std::size_t turned = fill_detours(tree, targets, filled, result.tables);
     explain(levels, tree, targets, trunks, turned, result.remarks);
     return result;
+}
+
+}  // namespace
+
+Routing route_ftree(const SwitchGraph& graph, const RouteOptions& options) {
+    return route_tree(graph, options, "ftree", Needs::any_tree);
+}
+
+Routing route_dmodk(const SwitchGraph& graph, const RouteOptions& options) {
+    return route_tree(graph, options, "dmodk", Needs::complete_tree);
 }
 
 }  // namespace loom::routing

@@ -12,16 +12,53 @@ FtreeRow::FtreeRow(const Tree& tree, const Targets& targets, const Trunks& trunk
       above_(above),
       below_(below),
       hops_(hops),
-      entries_(tree.graph().switch_count() + 1) {}
+      entries_(tree.graph().switch_count() + 1),
+      blocks_of_(tree.graph().switch_count()),
+      common_(tree.top() + 1) {
+    for (std::uint32_t b = 0; b + 1 < targets.blocks().size(); ++b) {
+        const SwitchIndex sw = targets.all()[targets.blocks()[b]].sw;
+        blocks_of_[sw].push_back(b);
+        if (tree.level(sw) != 0) high_blocks_.push_back(b);
+    }
+}
 
-void FtreeRow::fill(SwitchIndex s, std::span<std::uint8_t> row, std::size_t first) {
+FtreeRow::Filled FtreeRow::fill(SwitchIndex s, std::span<std::uint8_t> row) {
+    filled_ = Filled::all;
     build(s);
-    const auto blocks = targets_.blocks();
-    for (std::size_t b =
-             static_cast<std::size_t>(std::lower_bound(blocks.begin(), blocks.end(), first) - blocks.begin());
-         b + 1 < blocks.size(); ++b)
-        fill_block(s, blocks[b], blocks[b + 1], row);
+    if (hops_.empty())
+        fill_complete(s, row);
+    else
+        for (std::uint32_t b = 0; b + 1 < targets_.blocks().size(); ++b) fill_block(s, b, row);
     forget(s);
+    return filled_;
+}
+
+void FtreeRow::fill_complete(SwitchIndex s, std::span<std::uint8_t> row) {
+    if (!tree_.up(s).empty()) {
+        const std::vector<std::uint8_t>& climbs = common(s, row.size()).row;
+        std::copy(climbs.begin(), climbs.end(), row.begin());
+    }
+    for (const std::uint32_t b : blocks_of_[s]) fill_block(s, b, row);
+    for (const Reached& x : below_.of(s))
+        if (tree_.level(x.sw) == 0)
+            for (const std::uint32_t b : blocks_of_[x.sw]) fill_block(s, b, row);
+    for (const std::uint32_t b : high_blocks_) fill_block(s, b, row);
+}
+
+const FtreeRow::Common& FtreeRow::common(SwitchIndex s, std::size_t width) {
+    Common& known = common_[tree_.level(s)];
+    const auto up = tree_.up(s);
+    const bool same = std::equal(known.port_in_slot.begin(), known.port_in_slot.end(), up.begin(), up.end(),
+                                 [](std::uint8_t port, const Cable& cable) { return port == cable.port; });
+    if (same) return known;
+    known.port_in_slot.clear();
+    for (const Cable& cable : up) known.port_in_slot.push_back(cable.port);  // complete: slot i is cable i
+    known.row.assign(width, no_route);
+    const auto slots = trunks_.slots(tree_.level(s));
+    for (std::size_t i = 0; i < targets_.all().size(); ++i)
+        if (const Target& target = targets_.all()[i]; tree_.level(target.sw) == 0)
+            known.row[target.lid.value] = known.port_in_slot[slots[i]];
+    return known;
 }
 
 void FtreeRow::build(SwitchIndex s) {
@@ -77,8 +114,9 @@ std::uint16_t FtreeRow::join(std::uint16_t a, std::uint16_t b) {
     return found->second;
 }
 
-void FtreeRow::fill_block(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std::span<std::uint8_t> row) {
+void FtreeRow::fill_block(SwitchIndex s, std::uint32_t block, std::span<std::uint8_t> row) {
     const auto targets = targets_.all();
+    const std::uint32_t begin = targets_.blocks()[block], end = targets_.blocks()[block + 1];
     const Entry& entry = entries_[targets[begin].sw];
     switch (entry.way) {
         case Way::self:
@@ -99,7 +137,10 @@ void FtreeRow::fill_block(SwitchIndex s, std::uint32_t begin, std::uint32_t end,
 void FtreeRow::climb(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std::span<std::uint8_t> row) {
     const auto targets = targets_.all();
     const unsigned shortest = hops_.empty() ? unreachable : hops_[targets[begin].sw][s];
-    if (shortest == unreachable && !hops_.empty()) return;
+    if (shortest == unreachable && !hops_.empty()) {
+        miss(begin);
+        return;
+    }
     for (std::uint32_t i = begin; i < end; ++i) {
         std::uint8_t port = no_route;
         for (unsigned t = 0; t < trunks_.steps(); ++t) {
@@ -113,21 +154,25 @@ void FtreeRow::climb(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std:
             }
             break;
         }
-        if (port == no_route) port = climb_aside(s, i);
+        if (port == no_route) {
+            if (hops_.empty())
+                miss(i);  // a switch above the leaves: complete() has filled all else
+            else
+                port = climb_aside(s, i);
+        }
         row[targets[i].lid.value] = port;
     }
 }
 
+void FtreeRow::miss(std::uint32_t target) {
+    filled_ = std::max(filled_, target < targets_.hosts() ? Filled::all_but_end_ports : Filled::all_but_switches);
+}
+
 std::uint8_t FtreeRow::climb_aside(SwitchIndex s, std::uint32_t target) {
+    const std::vector<std::uint8_t>& hops = hops_[targets_.all()[target].sw];
     aside_.clear();
-    if (hops_.empty()) {  // every root is above every leaf, and above nothing else that could be meant here
-        if (tree_.level(targets_.all()[target].sw) != 0 || tree_.up(s).empty()) return no_route;
-        for (const Cable& cable : tree_.up(s)) aside_.push_back(cable.port);
-    } else {
-        const std::vector<std::uint8_t>& hops = hops_[targets_.all()[target].sw];
-        for (const Cable& cable : tree_.up(s))
-            if (hops[cable.other] + 1 == hops[s]) aside_.push_back(cable.port);
-    }
+    for (const Cable& cable : tree_.up(s))
+        if (hops[cable.other] + 1 == hops[s]) aside_.push_back(cable.port);
     return choose_up(s, aside_, target);
 }
 

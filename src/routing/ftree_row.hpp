@@ -29,9 +29,9 @@ public:
     FtreeRow(const Tree& tree, const Targets& targets, const Trunks& trunks, const Reach& above, const Reach& below,
              const HopMatrix& hops);
 
-    // Fills the entries of the targets from number `first` on, which must begin a block. Leaves no_route
-    // where no way goes up first and down after.
-    void fill(SwitchIndex s, std::span<std::uint8_t> row, std::size_t first = 0);
+    // Returns whether every target has a route now; leaves no_route where no way goes up first and down after.
+    enum class Filled : std::uint8_t { all, all_but_switches, all_but_end_ports };
+    Filled fill(SwitchIndex s, std::span<std::uint8_t> row);
 
 private:
     enum class Way : std::uint8_t { no, up, down, self };
@@ -42,12 +42,23 @@ private:
         std::uint16_t set = 0;
     };
 
+    // The row of a switch that climbs to every leaf, by slot alone: what all complete rows of a level with
+    // the same up ports have in common. In a complete tree a trunk's slot leads to the trunk from wherever it
+    // can be met, so that the rule above comes down to the closed form "d mod k".
+    struct Common {
+        std::vector<std::uint8_t> port_in_slot;
+        std::vector<std::uint8_t> row;
+    };
+
+    void fill_complete(SwitchIndex s, std::span<std::uint8_t> row);
+    [[nodiscard]] const Common& common(SwitchIndex s, std::size_t width);
     void build(SwitchIndex s);
     void forget(SwitchIndex s);
     void meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint16_t set);
     [[nodiscard]] std::uint16_t join(std::uint16_t a, std::uint16_t b);
-    void fill_block(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std::span<std::uint8_t> row);
+    void fill_block(SwitchIndex s, std::uint32_t block, std::span<std::uint8_t> row);
     void climb(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std::span<std::uint8_t> row);
+    void miss(std::uint32_t target);
     [[nodiscard]] std::uint8_t climb_aside(SwitchIndex s, std::uint32_t target);
     [[nodiscard]] std::uint8_t choose_up(SwitchIndex s, std::span<const std::uint8_t> ports, std::uint32_t target);
     [[nodiscard]] std::uint8_t choose_down(SwitchIndex s, const Entry& entry, std::uint32_t target) const;
@@ -64,6 +75,10 @@ private:
     std::map<std::pair<std::uint16_t, std::uint16_t>, std::uint16_t> joined_;
     std::array<std::uint32_t, 256> use_{};  // targets sent up each port so far
     std::vector<std::uint8_t> aside_;
+    std::vector<std::vector<std::uint32_t>> blocks_of_;  // by switch
+    std::vector<std::uint32_t> high_blocks_;             // of switches above the leaves
+    std::vector<Common> common_;                         // by level
+    Filled filled_ = Filled::all;
 };
 
 }  // namespace loom::routing

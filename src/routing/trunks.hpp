@@ -25,6 +25,7 @@ public:
     [[nodiscard]] std::uint8_t port(unsigned t, std::size_t target) const { return steps_[t].port[target]; }
     // The slot that corresponds to the cable of step t: what other switches of that level use to join in.
     [[nodiscard]] std::uint8_t slot(unsigned t, std::size_t target) const { return steps_[t].slot[target]; }
+    [[nodiscard]] std::span<const std::uint8_t> slots(unsigned t) const { return steps_[t].slot; }
 
     // Most trunks on one channel, over the channels between two levels, by the lower level: 1 where the
     // tree has a channel for every host.
