@@ -8,7 +8,9 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/host_list.hpp"
 #include "loom/base/random.hpp"
+#include "loom/base/text.hpp"
 #include "loom/fabric/host_order_io.hpp"
 #include "loom/fabric/levels.hpp"
 
@@ -96,63 +98,6 @@ private:
     std::unordered_map<std::uint64_t, PortIndex> by_lid_;
 };
 
-// What one pair of brackets holds: "001-018,020".
-std::vector<std::string> expand_ranges(std::string_view inside) {
-    std::vector<std::string> result;
-    for (;;) {
-        const auto comma = inside.find(',');
-        const std::string_view range = inside.substr(0, comma);
-        const auto dash = range.find('-');
-        const std::string_view first = range.substr(0, dash);
-        const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
-        const auto number = [&](std::string_view digits) {
-            std::size_t value = 0;
-            const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-            if (error != std::errc{} || end != digits.data() + digits.size() || digits.size() > 12)
-                throw UsageError("host list: expected numbers like 001-018 in brackets, got \"" + std::string(range) +
-                                 "\"");
-            return value;
-        };
-        const std::size_t low = number(first);
-        const std::size_t high = number(last);
-        if (high < low || high - low >= most_names)
-            throw UsageError("host list: the range \"" + std::string(range) + "\" is empty or too long");
-        for (std::size_t i = low; i <= high; ++i) {
-            std::string digits = std::to_string(i);
-            if (digits.size() < first.size()) digits.insert(0, first.size() - digits.size(), '0');
-            result.push_back(std::move(digits));
-        }
-        if (comma == std::string_view::npos) return result;
-        inside.remove_prefix(comma + 1);
-    }
-}
-
-std::vector<std::string> expand_one(std::string_view item) {
-    std::vector<std::string> names{""};
-    while (!item.empty()) {
-        const auto open = item.find('[');
-        for (std::string& name : names) name += item.substr(0, open);
-        if (open == std::string_view::npos) break;
-        const auto close = item.find(']', open);
-        if (close == std::string_view::npos)
-            throw UsageError("host list: expected a closing bracket in \"" + std::string(item) + "\"");
-        const auto parts = expand_ranges(item.substr(open + 1, close - open - 1));
-        if (parts.size() * names.size() > most_names) throw UsageError("host list: more than 1,000,000 names");
-        std::vector<std::string> longer;
-        for (const std::string& name : names)
-            for (const std::string& part : parts) longer.push_back(name + part);
-        names = std::move(longer);
-        item.remove_prefix(close + 1);
-    }
-    return names;
-}
-
-std::string_view trimmed(std::string_view text) {
-    const auto first = text.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 }  // namespace
 
 Placement place_in_order(const Fabric& fabric) {
@@ -191,7 +136,7 @@ Placement read_placement(const Fabric& fabric, std::string_view text, const std:
     HostFinder finder(fabric);
     Lines lines(text);
     for (std::string_view line; lines.next(line);) {
-        const std::string_view content = trimmed(line);
+        const std::string_view content = trim(line);
         if (content.empty() || content.front() == '#') continue;
         if (content == "-") {
             placement.hosts.push_back(no_port);
@@ -215,21 +160,11 @@ Placement place_on_hosts(const Fabric& fabric, std::string_view host_list) {
 }
 
 std::vector<std::string> expand_host_list(std::string_view text) {
-    std::vector<std::string> names;
-    std::size_t begin = 0;
-    int depth = 0;
-    for (std::size_t i = 0; i <= text.size(); ++i) {
-        if (i < text.size() && text[i] == '[') ++depth;
-        if (i < text.size() && text[i] == ']') --depth;
-        if (i != text.size() && (text[i] != ',' || depth > 0)) continue;
-        const std::string_view item = trimmed(text.substr(begin, i - begin));
-        if (item.empty())
-            throw UsageError("host list: expected a name between commas in \"" + std::string(text) + "\"");
-        for (std::string& name : expand_one(item)) names.push_back(std::move(name));
-        if (names.size() > most_names) throw UsageError("host list: more than 1,000,000 names");
-        begin = i + 1;
+    try {
+        return loom::expand_host_list(text, most_names);
+    } catch (const Error& error) {
+        throw UsageError(error.what());
     }
-    return names;
 }
 
 std::string to_text(const Fabric& fabric, const Placement& placement) {
@@ -242,7 +177,7 @@ std::string to_text(const Fabric& fabric, const Placement& placement) {
         }
         const Port& port = fabric.port(index);
         const std::string& name = fabric.node(port.node).name;
-        const bool plain = finder.unique(name) && trimmed(name) == name && name != "-" && name.front() != '#' &&
+        const bool plain = finder.unique(name) && trim(name) == name && name != "-" && name.front() != '#' &&
                            name.find('\n') == std::string::npos;
         text += plain ? name : to_string(port.guid);
         text += '\n';
