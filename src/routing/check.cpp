@@ -315,6 +315,7 @@ CheckReport check(const SwitchGraph& graph, const Tables& tables, const CheckOpt
         }
     }
     judge_pieces(graph, report);
+    measure_balance(graph, report);
     find_slow_links(graph.fabric(), report);
     return report;
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <string_view>
 
+#include "loom/fabric/levels.hpp"
 #include "routing/hops.hpp"
 
 namespace loom::routing {
@@ -84,6 +85,31 @@ void judge_pieces(const SwitchGraph& graph, CheckReport& report) {
             fmt::format("the fabric is in {} pieces ({} host ports) that no cable joins; {} pairs of "
                         "hosts cannot reach each other",
                         inhabited, sizes, report.split_pairs));
+}
+
+void measure_balance(const SwitchGraph& graph, CheckReport& report) {
+    const fabric::Levels levels = fabric::find_levels(graph.fabric());
+    std::map<std::pair<std::uint8_t, Direction>, LevelBalance> found;
+    std::map<std::pair<std::uint8_t, Direction>, std::uint64_t> sum;
+    for (ChannelIndex c = 0; c < graph.channel_count(); ++c) {
+        const SwitchIndex to = graph.next(c);
+        if (to == none || to == graph.owner(c)) continue;
+        const std::uint8_t here = levels.level[graph.node(graph.owner(c)).value];
+        const std::uint8_t there = levels.level[graph.node(to).value];
+        if (here == fabric::no_level || there == fabric::no_level) continue;
+        const auto direction = here == there ? Direction::inside : here < there ? Direction::up : Direction::down;
+        const std::pair key(std::min(here, there), direction);
+        const std::uint64_t routes = report.load[c];
+        auto& entry = found.try_emplace(key, LevelBalance{key.first, direction, 0, routes, 0, routes}).first->second;
+        ++entry.channels;
+        entry.least = std::min(entry.least, routes);
+        entry.most = std::max(entry.most, routes);
+        sum[key] += routes;
+    }
+    for (auto& [key, entry] : found) {
+        entry.mean = static_cast<double>(sum[key]) / static_cast<double>(entry.channels);
+        report.balance.push_back(entry);
+    }
 }
 
 void find_slow_links(const fabric::Fabric& fabric, CheckReport& report) {
