@@ -60,10 +60,14 @@ struct Pgft {
 // hosts as uplinks), by_leaf takes all ports of the first leaf, then of the second (a leaf has either).
 enum class OuterPorts : std::uint8_t { round_robin, by_leaf };
 
+// How a leaf's uplinks are dealt to the spines: in_turn goes on where the leaf before left off, so that
+// every spine gets as many and no leaf has two cables more to one spine than to another; from_first lets
+// every leaf begin at the first spine, passing over spines that are full.
+enum class UplinkOrder : std::uint8_t { in_turn, from_first };
+
 // Recursive Clos networks (Hoefler 2008, II.5): leaf crossbars with up : down ports in the ratio given,
 // joined by spines; at depth d > 1 full-sized networks of depth d-1 take the place of crossbars, half of
-// their ports up and half down. Uplinks are dealt to the spines in turn, leaf after leaf, so that every
-// spine gets as many and no leaf has two cables more to one spine than to another.
+// their ports up and half down.
 //
 // Nodes: leaf networks, then spine networks, recursively; a crossbar is named by its place in each
 // ("leaf02.spine1"). Hosts are numbered by crossbar and port.
@@ -74,6 +78,7 @@ struct Clos {
     std::size_t ports = 0;  // hosts; 0: the largest network of this depth
     unsigned depth = 1;
     OuterPorts outer = OuterPorts::round_robin;
+    UplinkOrder uplinks = UplinkOrder::in_turn;
     LinkRate rate = default_rate;
 };
 

@@ -31,7 +31,8 @@ struct TreePreset {
 // have no gaps between used ports). Rows 5 and 7, and rows 15 and 16, describe the same tree.
 [[nodiscard]] std::vector<TreePreset> zahavi_table1();
 
-// Fig. II.24 of Hoefler 2008, all 48 networks: parts (a) to (d), rows in their order.
+// Fig. II.24 of Hoefler 2008, all 48 networks: parts (a) to (d), rows in their order. The thesis does not
+// say how cables are dealt; "every leaf from the first spine on" gives spreads closest to the printed ones.
 [[nodiscard]] std::vector<Clos> hoefler_fat_trees();
 
 }  // namespace loom::fabric

@@ -60,7 +60,8 @@ public:
         std::vector<std::size_t> used(spines, 0);
         for (std::size_t cable = 0; cable < leaves * up; ++cable) {
             const PortRef low = leaf[cable / up][split.down + cable % up];
-            const std::size_t top = cable % spines;
+            std::size_t top = (p_.uplinks == UplinkOrder::from_first ? cable % up : cable) % spines;
+            while (used[top] == split.size) top = (top + 1) % spines;
             const PortRef high = spine[top][used[top]++];
             fabric.connect(low.first, low.second, high.first, high.second, p_.rate);
         }

@@ -101,7 +101,12 @@ std::vector<Clos> hoefler_fat_trees() {
     };
     const auto part = [](std::vector<Clos>& all, unsigned crossbar, std::initializer_list<Network> networks) {
         for (const Network& n : networks)
-            all.push_back({.crossbar = crossbar, .up = n.up, .down = n.down, .ports = n.ports, .depth = n.depth});
+            all.push_back({.crossbar = crossbar,
+                           .up = n.up,
+                           .down = n.down,
+                           .ports = n.ports,
+                           .depth = n.depth,
+                           .uplinks = UplinkOrder::from_first});
     };
     std::vector<Clos> all;
     part(all, 8,

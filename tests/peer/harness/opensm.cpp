@@ -153,21 +153,22 @@ OpensmRun Subnet::opensm(const OpensmOptions& options) {
     // talkative engines would be measured with their own printing.
     write_file(folder() / "modules.conf", "osm_ucast_mgr.c 0x07\nosm_req.c 0x11\n");
     write_file(folder() / "opensm.conf", "per_module_logging_file " + (folder() / "modules.conf").string() + "\n");
-    std::vector<std::string> arguments = {"opensm",
-                                          "-F",
-                                          (folder() / "opensm.conf").string(),
-                                          "-o",
-                                          "-R",
-                                          options.engine + ",no_fallback",
-                                          "-n",
-                                          "64",
-                                          "-f",
-                                          (dumps / "osm.log").string(),
-                                          "-e",
-                                          "-D",
-                                          "0x43",
-                                          "--dump_files_dir",
-                                          dumps.string()};
+    std::vector<std::string> arguments = {
+        "opensm",
+        "-F",
+        (folder() / "opensm.conf").string(),
+        "-o",
+        "-R",
+        options.engine + (options.fallback == Fallback::forbidden ? ",no_fallback" : ""),
+        "-n",
+        "64",
+        "-f",
+        (dumps / "osm.log").string(),
+        "-e",
+        "-D",
+        options.dumps == Dumps::none ? "0x03" : "0x43",
+        "--dump_files_dir",
+        dumps.string()};
     if (!options.tables.empty()) {
         arguments.emplace_back("-U");
         arguments.push_back(std::filesystem::absolute(options.tables).string());
@@ -184,6 +185,7 @@ OpensmRun Subnet::opensm(const OpensmOptions& options) {
     run.peak_kilobytes = outcome.peak_kilobytes;
     read_log(content_or_empty(dumps / "osm.log"), run);
     run.came_up = run.came_up && outcome.ok();
+    if (options.dumps != Dumps::read) return run;
     run.lfts = content_or_empty(dumps / "opensm-lfts.dump");
     run.subnet = content_or_empty(dumps / "opensm-subnet.lst");
     run.host_order = content_or_empty(dumps / "opensm-ftree-ca-order.dump");
@@ -216,9 +218,7 @@ IbdmchkRun Subnet::ibdmchk(Seconds timeout) {
         if (line.starts_with(scanned) && line.find("CA to CA") != std::string_view::npos)
             std::from_chars(line.data() + scanned.size(), line.data() + line.size(), run.paths);
         if (line.find("no credit loops found") != std::string_view::npos) run.finished = true;
-        if (line.find("credit loop in the CDG") != std::string_view::npos ||
-            line.find("Found credit loops") != std::string_view::npos)
-            run.finished = run.credit_loops = true;
+        if (line.find("credit loops in routing") != std::string_view::npos) run.finished = run.credit_loops = true;
     }
     return run;
 }

@@ -12,11 +12,19 @@
 
 namespace loom::peer {
 
+// OpenSM writes tables and subnet to files only when asked; at 11,664 hosts they are gigabytes.
+enum class Dumps : unsigned char { none, files, read };
+
+// When an engine refuses a fabric OpenSM either takes minhop quietly or never comes up.
+enum class Fallback : unsigned char { forbidden, minhop };
+
 struct OpensmOptions {
     std::string engine = "ftree";    // no other is tried when it fails; "file" loads `tables`
     std::filesystem::path tables{};  // in OpenSM's table input form
+    Fallback fallback = Fallback::forbidden;
     unsigned lmc = 0;
     Seconds timeout{60};
+    Dumps dumps = Dumps::read;  // read: the texts below are filled, too
 };
 
 // What one OpenSM run did. The texts are empty when OpenSM did not write the file.

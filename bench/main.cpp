@@ -1,0 +1,61 @@
+// loom_bench: one line per size and engine, beside OpenSM and ibdmchk where they can run.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <map>
+
+#include "lines.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/routing/engine.hpp"
+
+int main(int argc, char** argv) {
+    using namespace loom::bench;
+    Plan plan;
+    std::string json;
+    std::vector<std::string> groups;
+    std::size_t most_hosts = 0;
+    CLI::App app{"Measures Loomband, and OpenSM and ibdmchk in the same run", "loom_bench"};
+    app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
+    app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
+    app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
+    app.add_option("--only", groups, "routing, analysis")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"routing", "analysis"}));
+    app.add_option("--most-hosts", most_hosts, "Leave out larger fabrics");
+    app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
+    app.add_option("--json", json, "Write the lines to this file as well");
+    CLI11_PARSE(app, argc, argv);
+
+    if (plan.engines.empty())
+        for (const auto& engine : loom::routing::engines())
+            if (engine.name != "random") plan.engines.emplace_back(engine.name);
+    if (plan.threads.empty()) plan.threads = plan.quick ? std::vector<unsigned>{1} : std::vector<unsigned>{1, 2};
+    plan.sizes = plan.quick ? quick_sizes() : all_sizes();
+    if (most_hosts != 0)
+        std::erase_if(plan.sizes, [&](const Size& size) { return std::stoul(size.name) > most_hosts; });
+    const auto wanted = [&](const char* group) {
+        return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
+    };
+
+    std::vector<Line> lines;
+    bool all_ok = true;
+    const Sink sink = [&](const Line& line) {
+        print(line);
+        all_ok = all_ok && line.measured.ok;
+        lines.push_back(line);
+    };
+    try {
+        print_header();
+        if (wanted("routing")) measure_routing(plan, sink);
+        if (wanted("analysis")) measure_analysis(plan, sink);
+        if (!json.empty()) loom::write_file(json, to_json(lines));
+    } catch (const loom::Error& error) {
+        fmt::print(stderr, "loom_bench: {}\n", error.what());
+        return 2;
+    }
+    return all_ok ? 0 : 1;
+}

@@ -1,0 +1,39 @@
+// What the reproductions stand on, one function each, so that a test can put a broken one in its place.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "loom/congestion/bisection.hpp"
+#include "loom/congestion/contention.hpp"
+#include "loom/congestion/forwarding.hpp"
+#include "loom/congestion/mapping.hpp"
+#include "loom/fabric/presets.hpp"
+#include "loom/routing/engine.hpp"
+
+namespace loom::reproduce {
+
+struct Parts {
+    std::function<fabric::Fabric(const fabric::TreePreset&)> tree;
+    std::function<fabric::Fabric(const fabric::Clos&)> clos;
+    std::function<fabric::Fabric(const fabric::Pgft&)> pgft;
+    std::function<routing::Routing(std::string_view engine, const routing::SwitchGraph&, const routing::RouteOptions&)>
+        route;
+    std::function<congestion::Contention(const congestion::Routes&, const traffic::Pattern&,
+                                         const congestion::ContentionOptions&)>
+        contention;
+    std::function<congestion::ForwardingIndex(const congestion::Routes&, unsigned threads)> forwarding_index;
+    std::function<congestion::Bisection(const congestion::Routes&, const congestion::BisectionOptions&)> bisection;
+    std::function<congestion::Remapping(const congestion::Routes&, const traffic::Pattern&,
+                                        const congestion::MapOptions&)>
+        remap;
+    std::function<congestion::MapMetrics(const congestion::Routes&, const traffic::Pattern&,
+                                         std::span<const std::uint32_t>, congestion::Duplex)>
+        measure_mapping;
+};
+
+// Loomband's own.
+[[nodiscard]] Parts standard_parts();
+
+}  // namespace loom::reproduce

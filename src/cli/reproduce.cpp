@@ -1,0 +1,169 @@
+// loom reproduce: a paper's table beside ours, and whether it holds.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/progress.hpp"
+#include "loom/base/table.hpp"
+#include "loom/reproduce/reproduction.hpp"
+
+namespace loom::cli {
+
+namespace {
+
+using namespace loom::reproduce;
+
+struct Options {
+    Common common;
+    std::vector<std::string> names;
+    bool list = false;
+    bool all = false;
+    bool quick = false;
+    unsigned threads = 0;
+};
+
+// What JSON cannot say (infinity, not-a-number) becomes null.
+nlohmann::json number(double value) {
+    return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+nlohmann::json to_json(const Result& result, double seconds) {
+    nlohmann::json out{{"name", result.name},
+                       {"title", result.title},
+                       {"holds", result.holds()},
+                       {"seconds", seconds},
+                       {"corrections", result.corrections},
+                       {"remarks", result.remarks},
+                       {"columns", nlohmann::json::array()},
+                       {"rows", nlohmann::json::array()},
+                       {"claims", nlohmann::json::array()}};
+    for (const reproduce::Column& column : result.columns)
+        out["columns"].push_back({{"name", column.name}, {"rule", column.rule.text()}});
+    for (const Row& row : result.rows) {
+        nlohmann::json values = nlohmann::json::object();
+        for (std::size_t i = 0; i < row.values.size(); ++i) {
+            const Value& value = row.values[i];
+            nlohmann::json cell{{"ours", number(value.ours)}, {"paper", nullptr}};
+            if (value.paper) cell["paper"] = *value.paper;
+            if (value.corrected) cell["corrected"] = *value.corrected;
+            values[result.columns[i].name] = std::move(cell);
+        }
+        out["rows"].push_back({{"name", row.name}, {"values", std::move(values)}, {"holds", result.holds(row)}});
+    }
+    for (const Claim& claim : result.claims) out["claims"].push_back({{"text", claim.text}, {"holds", claim.holds}});
+    return out;
+}
+
+Cell verdict(bool holds) {
+    return holds ? Cell{"holds", Colour::green} : Cell{"does not hold", Colour::red};
+}
+
+void print(const Reproduction& reproduction, const Result& result, double seconds) {
+    fmt::print("{}: {}\n{}\n\n", result.name, reproduction.paper, result.title);
+    std::vector<loom::Column> columns{{"", Align::left}};
+    for (const reproduce::Column& column : result.columns) {
+        columns.push_back({column.name, Align::right});
+        columns.push_back({"ours", Align::right});
+    }
+    columns.push_back({"verdict", Align::left});
+    loom::Table table(columns);
+    for (const Row& row : result.rows) {
+        std::vector<Cell> cells{row.name};
+        for (std::size_t i = 0; i < row.values.size(); ++i) {
+            const Value& value = row.values[i];
+            const reproduce::Column& column = result.columns[i];
+            const auto expected = value.expected();
+            const bool agrees = !expected || column.rule.agrees(*expected, value.ours);
+            cells.emplace_back((value.paper ? fmt::format("{:.{}f}", *value.paper, column.decimals) : "-") +
+                               (value.corrected ? "*" : ""));
+            cells.emplace_back(fmt::format("{:.{}f}", value.ours, column.decimals),
+                               agrees ? Colour::none : Colour::red);
+        }
+        cells.push_back(verdict(result.holds(row)));
+        table.row(std::move(cells));
+    }
+    table.print();
+    fmt::print("\nRules, the same for every row:");
+    for (const reproduce::Column& column : result.columns) fmt::print(" {}: {};", column.name, column.rule.text());
+    fmt::print("\n");
+    for (const std::string& correction : result.corrections) fmt::print("* {}\n", correction);
+    for (const std::string& remark : result.remarks) fmt::print("- {}\n", remark);
+    for (const Claim& claim : result.claims)
+        fmt::print("{}: {}\n", claim.holds ? "holds" : "DOES NOT HOLD", claim.text);
+    fmt::print("\n{} {} ({})\n", result.name, result.holds() ? "holds" : "DOES NOT HOLD", human_seconds(seconds));
+}
+
+void list(bool json) {
+    if (json) {
+        nlohmann::json out{{"reproductions", nlohmann::json::array()}};
+        for (const Reproduction& one : reproductions())
+            out["reproductions"].push_back({{"name", one.name}, {"paper", one.paper}, {"summary", one.summary}});
+        fmt::print("{}\n", out.dump());
+        return;
+    }
+    loom::Table table({{"name"}, {"paper"}, {"what"}});
+    for (const Reproduction& one : reproductions())
+        table.row({std::string(one.name), std::string(one.paper), std::string(one.summary)});
+    table.print();
+}
+
+int run(const Options& options) {
+    if (options.list) {
+        list(options.common.json);
+        return 0;
+    }
+    std::vector<const Reproduction*> chosen;
+    for (const std::string& name : options.names) chosen.push_back(&find_reproduction(name));
+    if (options.all) {
+        chosen.clear();
+        for (const Reproduction& one : reproductions()) chosen.push_back(&one);
+    }
+    if (chosen.empty()) throw UsageError("reproduce what? a name, --all, or --list to see the names");
+
+    bool all_hold = true;
+    nlohmann::json results = nlohmann::json::array();
+    for (const Reproduction* reproduction : chosen) {
+        Progress progress(std::string(reproduction->name), options.common.quiet ? Show::never : Show::automatic);
+        RunOptions run_options{options.quick ? Scope::quick : Scope::full, options.threads, progress.callback()};
+        const auto begin = std::chrono::steady_clock::now();
+        const Result result = reproduction->run(standard_parts(), run_options);
+        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        progress.finish();
+        all_hold = all_hold && result.holds();
+        if (options.common.json) {
+            results.push_back(to_json(result, seconds));
+        } else {
+            if (reproduction != chosen.front()) fmt::print("\n\n");
+            print(*reproduction, result, seconds);
+        }
+    }
+    if (options.common.json) fmt::print("{}\n", nlohmann::json{{"holds", all_hold}, {"reproductions", results}}.dump());
+    return all_hold ? 0 : 1;
+}
+
+}  // namespace
+
+void add_reproduce(CLI::App& program, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* app = program.add_subcommand("reproduce", "Re-run a table or figure of a paper and set it beside ours");
+    app->add_option("NAME", options->names, "Which ones (see --list)");
+    app->add_flag("--list", options->list, "List what can be reproduced");
+    app->add_flag("--all", options->all, "All of them");
+    app->add_flag("--quick", options->quick, "Only the rows that take seconds; same rules");
+    app->add_option("-j,--threads", options->threads, "Threads to use; 0: as many as the machine has")
+        ->capture_default_str();
+    add_common(*app, options->common);
+    app->footer(
+        "Every number is computed anew from one configuration; the rule by which it is compared with the\n"
+        "paper's is printed below the table. Exit status 1 when something does not hold.\n\n"
+        "  loom reproduce zahavi-table-1\n"
+        "  loom reproduce --all --json");
+    app->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,32 @@
+#include "loom/reproduce/reproduction.hpp"
+
+#include <array>
+#include <string>
+
+#include "loom/base/error.hpp"
+
+namespace loom::reproduce {
+
+std::span<const Reproduction> reproductions() {
+    static constexpr std::array all{
+        Reproduction{"zahavi-table-1", "Zahavi et al. 2009, Table I",
+                     "shift contention of 21 trees under fat-tree and minimum-hop routing", zahavi_table_1},
+        Reproduction{"hoefler-remap", "Hoefler 2008, II.6.1",
+                     "a 16-node Bruck pattern before and after rank remapping, three metrics", hoefler_remap},
+        Reproduction{"hoefler-fat-trees", "Hoefler 2008, Fig. II.24",
+                     "cost, forwarding index and effective bisection bandwidth of 48 recursive fat trees",
+                     hoefler_fat_trees},
+    };
+    return all;
+}
+
+const Reproduction& find_reproduction(std::string_view name) {
+    std::string names;
+    for (const Reproduction& reproduction : reproductions()) {
+        if (reproduction.name == name) return reproduction;
+        names += (names.empty() ? "" : ", ") + std::string(reproduction.name);
+    }
+    throw UsageError("there is no reproduction called " + std::string(name) + "; there are: " + names);
+}
+
+}  // namespace loom::reproduce
