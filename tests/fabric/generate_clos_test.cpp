@@ -66,8 +66,9 @@ std::map<std::pair<std::string, std::string>, int> bundles(const Fabric& fabric)
 }
 
 TEST(Clos, UplinksAreDealtEvenlyToTheSpines) {
-    for (const Clos& network : hoefler_fat_trees()) {
+    for (Clos network : hoefler_fat_trees()) {
         if (network.ports > 4000) continue;
+        network.uplinks = UplinkOrder::in_turn;
         const Fabric fabric = clos(network);
 
         int fewest = 1 << 30, most = 0;
@@ -81,6 +82,22 @@ TEST(Clos, UplinksAreDealtEvenlyToTheSpines) {
             for (const Port& port : fabric.ports(id))
                 EXPECT_TRUE(port.connected()) << describe(fabric, id, port.number);
     }
+}
+
+TEST(Clos, UplinksMayBeginAtTheFirstSpineOnEveryLeaf) {
+    // Three uplinks a leaf, two spines: the first spine gets two of them until it is full.
+    const Fabric fabric =
+        clos({.crossbar = 8, .up = 3, .down = 5, .ports = 25, .depth = 1, .uplinks = UplinkOrder::from_first});
+
+    std::vector<int> to_first_spine;
+    for (std::uint32_t leaf = 0; leaf < 5; ++leaf) {
+        int cables = 0;
+        for (const Port& port : fabric.ports(NodeId{leaf}))
+            cables += port.connected() && fabric.port(port.peer).node == NodeId{5} ? 1 : 0;
+        to_first_spine.push_back(cables);
+    }
+
+    EXPECT_EQ(to_first_spine, (std::vector<int>{2, 2, 2, 2, 0}));
 }
 
 std::vector<int> hosts_by_switch(const Fabric& fabric) {
