@@ -73,6 +73,17 @@ std::vector<NodeId> Fabric::nodes_of(NodeKind kind) const {
     return result;
 }
 
+std::size_t Fabric::memory_bytes() const {
+    const auto on_heap = [](const std::string& text) {
+        return text.capacity() > std::string().capacity() ? text.capacity() + 1 : 0;
+    };
+    std::size_t bytes =
+        sizeof *this + nodes_.capacity() * sizeof(Node) + ports_.capacity() * sizeof(Port) + on_heap(title);
+    for (const Node& node : nodes_) bytes += on_heap(node.name) + on_heap(node.chassis_slot);
+    // A set's element is linked and remembers its hash.
+    return bytes + guids_.bucket_count() * sizeof(void*) + guids_.size() * (sizeof(Guid) + 2 * sizeof(void*));
+}
+
 void Fabric::clear_lids() {
     for (Port& port : ports_) {
         port.lid = no_lid;

@@ -79,6 +79,9 @@ public:
 
     [[nodiscard]] std::vector<NodeId> nodes_of(NodeKind kind) const;
 
+    // Memory held, unused capacity and long names included. About 90 bytes a port in a large tree.
+    [[nodiscard]] std::size_t memory_bytes() const;
+
     // Gives a LID to every end port that has none: connected host and router ports in (leaf switch,
     // port) order first, then switches; 2^lmc consecutive ones, aligned, for each host port. LIDs already
     // there are kept. Throws Error when the 49,151 unicast LIDs do not suffice.

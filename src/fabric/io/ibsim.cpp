@@ -1,11 +1,9 @@
 // The net file of ibsim, InfiniBand's fabric simulator. It takes node and system GUIDs, LIDs and rates from the
 // same comments that ibnetdiscover prints; ids are free, so names serve where they can.
-#include <fmt/format.h>
-
-#include <iterator>
 #include <unordered_map>
 
 #include "fabric/io/formats.hpp"
+#include "fabric/io/output.hpp"
 #include "fabric/io/words.hpp"
 
 namespace loom::fabric::io {
@@ -48,40 +46,34 @@ std::string description(const Node& node) {
 
 void write_ibsim(const Fabric& fabric, std::ostream& out) {
     const std::vector<std::string> ids = choose_ids(fabric);
-    fmt::memory_buffer text;
-    const auto to = std::back_inserter(text);
-    fmt::format_to(to, "# ibsim net file: {}\n", printable(fabric.title));
+    Output text(out);
+    text.put("# ibsim net file: {}\n", printable(fabric.title));
     for (std::uint32_t n = 0; n < fabric.node_count(); ++n) {
         const Node& node = fabric.node(NodeId{n});
         if (node.ports == 0) continue;  // ibsim wants at least one
-        fmt::format_to(to, "\nvendid=0x{:x}\ndevid=0x{:x}\nsysimgguid=0x{:x}\n", node.vendor, node.device,
-                       node.system_guid.value);
+        text.put("\nvendid=0x{:x}\ndevid=0x{:x}\nsysimgguid=0x{:x}\n", node.vendor, node.device,
+                 node.system_guid.value);
         const bool is_switch = node.kind == NodeKind::switch_;
         if (is_switch) {
             const Port& port0 = fabric.port(NodeId{n}, PortNum{0});
-            fmt::format_to(to, "switchguid=0x{:x}\nSwitch\t{} \"{}\"\t\t# \"{}\" {} port 0 lid {} lmc {}\n",
-                           node.guid.value, node.ports, ids[n], description(node),
-                           node.enhanced_port0 ? "enhanced" : "base", port0.lid.value, port0.lmc);
+            text.put("switchguid=0x{:x}\nSwitch\t{} \"{}\"\t\t# \"{}\" {} port 0 lid {} lmc {}\n", node.guid.value,
+                     node.ports, ids[n], description(node), node.enhanced_port0 ? "enhanced" : "base", port0.lid.value,
+                     port0.lmc);
         } else {
             const bool host = node.kind == NodeKind::host;
-            fmt::format_to(to, "{}guid=0x{:x}\n{}\t{} \"{}\"\t\t# \"{}\"\n", host ? "ca" : "rt", node.guid.value,
-                           host ? "Hca" : "Rt", node.ports, ids[n], description(node));
+            text.put("{}guid=0x{:x}\n{}\t{} \"{}\"\t\t# \"{}\"\n", host ? "ca" : "rt", node.guid.value,
+                     host ? "Hca" : "Rt", node.ports, ids[n], description(node));
         }
         for (const Port& port : fabric.ports(NodeId{n})) {
             if (!port.connected()) continue;
             const Port& peer = fabric.port(port.peer);
             const Node& other = fabric.node(peer.node);
             const Lid peer_lid = other.kind == NodeKind::switch_ ? fabric.port(peer.node, PortNum{0}).lid : peer.lid;
-            fmt::format_to(to, "[{}]\t\"{}\"[{}] \t\t# ", port.number.value, ids[peer.node.value], peer.number.value);
-            if (!is_switch) fmt::format_to(to, "lid {} lmc {} ", port.lid.value, port.lmc);
-            fmt::format_to(to, "\"{}\" lid {} {}\n", ids[peer.node.value], peer_lid.value, rate_text(port.rate));
-        }
-        if (text.size() > (1u << 20)) {
-            out.write(text.data(), static_cast<std::streamsize>(text.size()));
-            text.clear();
+            text.put("[{}]\t\"{}\"[{}] \t\t# ", port.number.value, ids[peer.node.value], peer.number.value);
+            if (!is_switch) text.put("lid {} lmc {} ", port.lid.value, port.lmc);
+            text.put("\"{}\" lid {} {}\n", ids[peer.node.value], peer_lid.value, rate_text(port.rate));
         }
     }
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
 }
 
 }  // namespace loom::fabric::io

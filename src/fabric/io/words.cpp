@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <utility>
+
 #include "loom/base/text.hpp"
 
 namespace loom::fabric::io {
@@ -34,6 +37,40 @@ std::optional<LinkRate> rate_in_word(std::string_view word) {
     while (!word.empty() && (word.front() == '?' || word.front() == 'x')) word.remove_prefix(1);
     if (const auto speed = parse_rate("?x" + std::string(word.substr(0, 8)))) rate.speed = speed->speed;
     return rate;
+}
+
+std::string width_word(Width width) {
+    return width == Width::unknown ? "??" : fmt::format("{}x", static_cast<unsigned>(width));
+}
+
+std::string speed_word(Speed speed) {
+    return speed == Speed::unknown ? "???" : to_string(LinkRate{Width::unknown, speed}).substr(2);  // without "?x"
+}
+
+namespace {
+constexpr std::array<std::pair<Speed, std::string_view>, 9> lane_gigabits{{
+    {Speed::sdr, "2.5"},
+    {Speed::ddr, "5"},
+    {Speed::qdr, "10"},
+    {Speed::fdr10, "FDR10"},
+    {Speed::fdr, "14"},
+    {Speed::edr, "25"},
+    {Speed::hdr, "50"},
+    {Speed::ndr, "100"},
+    {Speed::xdr, "200"},
+}};
+}
+
+std::string_view gigabits_word(Speed speed) {
+    for (const auto& [known, word] : lane_gigabits)
+        if (known == speed) return word;
+    return "??";
+}
+
+std::optional<Speed> speed_from_gigabits(std::string_view word) {
+    for (const auto& [speed, known] : lane_gigabits)
+        if (known == word) return speed;
+    return std::nullopt;
 }
 
 std::string printable(std::string_view name) {

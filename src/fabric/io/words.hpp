@@ -16,6 +16,14 @@ namespace loom::fabric::io {
 // "4xQDR", and with unknown parts as ibnetdiscover prints them ("4x???", "??SDR"); nullopt for other words.
 [[nodiscard]] std::optional<LinkRate> rate_in_word(std::string_view word);
 
+// "4x" and "QDR", or "??" and "???".
+[[nodiscard]] std::string width_word(Width width);
+[[nodiscard]] std::string speed_word(Speed speed);
+
+// A lane's signalling rate in gigabits, as OpenSM and IBDM write speeds: 2.5 5 10 FDR10 14 25 50 100 200, or "??".
+[[nodiscard]] std::string_view gigabits_word(Speed speed);
+[[nodiscard]] std::optional<Speed> speed_from_gigabits(std::string_view word);
+
 // Control characters, which would break lines, become spaces.
 [[nodiscard]] std::string printable(std::string_view name);
 

@@ -1,0 +1,181 @@
+#include "loom/report/page.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loom/base/error.hpp"
+#include "loom/fabric/generate.hpp"
+#include "loom/routing/engine.hpp"
+
+namespace {
+
+using namespace loom;
+using namespace loom::report;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+fabric::Fabric small_tree() {
+    fabric::Fabric tree = fabric::pgft(fabric::kary_tree(4, 2));
+    tree.title = "small tree";
+    tree.assign_lids();
+    return tree;
+}
+
+routing::Tables tables_by(const char* engine, const routing::SwitchGraph& graph) {
+    return routing::find_engine(engine).route(graph, {}).tables;
+}
+
+const Verdict& verdict_on(const Findings& findings, const std::string& question) {
+    for (const Verdict& verdict : findings.verdicts)
+        if (verdict.question == question) return verdict;
+    throw std::runtime_error("no verdict on " + question);
+}
+
+TEST(Findings, CountWhatIsThere) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const Findings findings = find(graph, &tables);
+
+    EXPECT_EQ(findings.hosts, 16u);
+    EXPECT_EQ(findings.switches, 8u);
+    EXPECT_EQ(findings.cables, 32u);
+    EXPECT_EQ(findings.ranks, 16u);
+    ASSERT_EQ(findings.level_lines.size(), 2u);
+    EXPECT_EQ(findings.level_lines[0].name, "leaves");
+    EXPECT_EQ(findings.level_lines[0].hosts, 16u);
+    EXPECT_EQ(findings.level_lines[0].up, 16u);
+    EXPECT_EQ(findings.level_lines[1].down, 16u);
+    EXPECT_THAT(findings.deviations, IsEmpty());
+    EXPECT_TRUE(findings.valid);
+    EXPECT_FALSE(findings.routed_here);
+    EXPECT_EQ(findings.shift.per_stage.size(), 15u);
+    EXPECT_EQ(findings.shift.flows, 15u * 16u);
+}
+
+TEST(Findings, PutThePeakOnThePortItLeavesFrom) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const Findings findings = find(graph, &tables);
+
+    ASSERT_FALSE(findings.hottest.empty());
+    double highest = 0;
+    for (const double load : findings.load) highest = std::max(highest, load);
+    EXPECT_EQ(highest, findings.shift.worst);
+    EXPECT_EQ(findings.hottest.front().peak, findings.shift.worst);
+}
+
+TEST(Findings, RouteFirstWhenThereAreNoTables) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+
+    const Findings findings = find(graph, nullptr);
+
+    EXPECT_TRUE(findings.routed_here);
+    EXPECT_EQ(findings.engine, "ftree");
+    EXPECT_TRUE(findings.valid);
+    EXPECT_EQ(findings.shift.worst, 1u);
+}
+
+TEST(Findings, SayWhatIsWrongWithBrokenTables) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    routing::Tables tables = tables_by("minhop", graph);
+    const routing::Destination& victim = graph.host_destinations().front();
+    for (routing::SwitchIndex s = 0; s < graph.switch_count(); ++s) tables.set(s, victim.lid, routing::no_route);
+
+    const Findings findings = find(graph, &tables);
+
+    EXPECT_FALSE(findings.valid);
+    EXPECT_EQ(verdict_on(findings, "Reachable").kind, Verdict::Kind::bad);
+    EXPECT_EQ(verdict_on(findings, "Loop-free").kind, Verdict::Kind::good);
+    EXPECT_EQ(findings.shift.unrouted, 15u);
+}
+
+TEST(Findings, CountStagesAtIntervalsWhenThereAreTooMany) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const Findings findings = find(graph, &tables, {.most_pairs = 100});
+
+    EXPECT_EQ(findings.stage_step, 3u);
+    EXPECT_EQ(findings.shift.per_stage.size(), 5u);
+}
+
+TEST(Findings, NeedASwitch) {
+    fabric::Fabric fabric;
+    fabric.add_node(fabric::NodeKind::host, 1, "alone");
+    const routing::SwitchGraph graph(fabric);
+
+    EXPECT_THROW((void)find(graph, nullptr), Error);
+}
+
+TEST(Page, IsOneFileThatFetchesNothing) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tree, find(graph, &tables), {.version = "1.2.3"});
+
+    EXPECT_TRUE(page.starts_with("<!doctype html>"));
+    EXPECT_TRUE(page.ends_with("</html>\n"));
+    for (const char* fetch : {"http", "src=", "href=", "@import", "url("}) EXPECT_THAT(page, Not(HasSubstr(fetch)));
+    for (const char* heading : {"Picture", "Levels", "Checks", "Contention", "Effective bisection bandwidth"})
+        EXPECT_THAT(page, HasSubstr(std::string("<h2>") + heading + "</h2>"));
+    EXPECT_THAT(page, HasSubstr("Loomband 1.2.3"));
+}
+
+TEST(Page, EscapesEveryName) {
+    fabric::Fabric tree = small_tree();
+    tree.title = "<script>title()</script>";
+    for (std::uint32_t i = 0; i < tree.node_count(); ++i) tree.node(NodeId{i}).name = "<script>n()</script>\"'&";
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tree, find(graph, &tables));
+
+    EXPECT_THAT(page, Not(HasSubstr("<script>title")));
+    EXPECT_THAT(page, Not(HasSubstr("<script>n")));
+    EXPECT_THAT(page, HasSubstr("&lt;script&gt;title()&lt;/script&gt;"));
+}
+
+TEST(Page, SaysWhenItRoutedItself) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+
+    const std::string page = html_page(tree, find(graph, nullptr));
+
+    EXPECT_THAT(page, HasSubstr("No tables were given"));
+    EXPECT_THAT(page, HasSubstr("no link is ever shared"));
+}
+
+TEST(Page, TakesFurtherSections) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tree, find(graph, &tables), {.sections = {{"More & more", "<p>text</p>"}}});
+
+    EXPECT_THAT(page, HasSubstr("<h2>More &amp; more</h2>\n<p>text</p>"));
+}
+
+TEST(Page, SurvivesATinyFabric) {
+    fabric::Fabric tiny;
+    const NodeId middle = tiny.add_node(fabric::NodeKind::switch_, 2, "sw");
+    const NodeId host = tiny.add_node(fabric::NodeKind::host, 1, "only");
+    tiny.connect(middle, PortNum{1}, host, PortNum{1});
+    tiny.assign_lids();
+    const routing::SwitchGraph graph(tiny);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tiny, find(graph, &tables));
+
+    EXPECT_THAT(page, HasSubstr("Fewer than two hosts"));
+}
+
+}  // namespace
