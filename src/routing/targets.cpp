@@ -1,8 +1,9 @@
 #include "routing/targets.hpp"
 
 #include <algorithm>
-#include <set>
 #include <unordered_set>
+
+#include "routing/rank_index.hpp"
 
 namespace loom::routing {
 namespace {
@@ -29,37 +30,6 @@ std::vector<std::uint32_t> pieces(const SwitchGraph& graph) {
     return piece;
 }
 
-// The places that hosts have on a leaf: by port where the leaves use the same host ports, else counted.
-class Places {
-public:
-    Places(const SwitchGraph& graph, const std::vector<std::vector<std::uint8_t>>& host_ports) {
-        std::set<std::uint8_t> used;
-        for (const auto& ports : host_ports) {
-            most_ = std::max(most_, static_cast<std::uint32_t>(ports.size()));
-            used.insert(ports.begin(), ports.end());
-        }
-        by_port_ = !used.empty() && used.size() <= most_ + most_ / 2;
-        for (SwitchIndex s = 0; s < graph.switch_count() && by_port_; ++s)
-            if (!host_ports[s].empty())
-                for (const std::uint8_t port : used)
-                    by_port_ = by_port_ && (port > graph.port_count(s) || graph.next(graph.channel(s, port)) == none);
-        if (by_port_) ports_.assign(used.begin(), used.end());
-    }
-    [[nodiscard]] std::uint32_t on_a_leaf() const {
-        return by_port_ ? static_cast<std::uint32_t>(ports_.size()) : most_;
-    }
-    [[nodiscard]] std::uint32_t place(std::uint8_t port, std::uint32_t counted) const {
-        return by_port_
-                   ? static_cast<std::uint32_t>(std::lower_bound(ports_.begin(), ports_.end(), port) - ports_.begin())
-                   : counted;
-    }
-
-private:
-    std::uint32_t most_ = 0;
-    bool by_port_ = false;
-    std::vector<std::uint8_t> ports_;
-};
-
 }  // namespace
 
 Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOptions& options) {
@@ -75,7 +45,7 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
     // Hosts on leaves, ranked; everything else afterwards.
     std::vector<std::uint32_t> ranked;
     std::vector<bool> is_ranked(destinations.size(), false);
-    std::vector<std::vector<std::uint8_t>> host_ports(graph.switch_count());
+    std::vector<RankedHost> hosts;
     for (const fabric::HostPort& host : host_order(fabric, levels)) {
         const std::uint32_t i = destination_of[host.port.value];
         const fabric::Port& end = fabric.port(host.port);
@@ -83,9 +53,11 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
         if (!compute.empty() && !compute.contains(end.guid) && !compute.contains(fabric.node(end.node).guid)) continue;
         ranked.push_back(i);
         is_ranked[i] = true;
-        host_ports[destinations[i].sw].push_back(destinations[i].port);
+        hosts.push_back({destinations[i].sw, destinations[i].port, piece[destinations[i].sw]});
     }
-    const Places places(graph, host_ports);
+    unsigned slots = 0;
+    for (const RankedHost& host : hosts) slots = std::max(slots, tree.slot_count(host.leaf));
+    const std::vector<std::uint32_t> numbers = number_hosts(graph, hosts, slots, options.place_keepers);
 
     const auto add = [&](const Destination& to, std::uint32_t index) {
         if (targets_.size() == ranked_ || targets_.back().sw != to.sw)
@@ -96,19 +68,10 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
             targets_.push_back(
                 {Lid{static_cast<std::uint16_t>(to.lid.value + offset)}, to.sw, to.port, index + offset});
     };
-    std::vector<std::uint32_t> next_index(graph.switch_count(), 0), leaves(graph.switch_count(), 0);
-    std::uint32_t counted = 0;
-    SwitchIndex leaf = none;
-    for (const std::uint32_t i : ranked) {
-        const Destination& to = destinations[i];
-        const std::uint32_t p = piece[to.sw];
-        if (to.sw != leaf) {
-            leaf = to.sw;
-            counted = 0;
-            ++leaves[p];
-        }
-        add(to, options.place_keepers ? (leaves[p] - 1) * places.on_a_leaf() + places.place(to.port, counted++)
-                                      : next_index[p]++);
+    std::vector<std::uint32_t> next_index(graph.switch_count(), 0);  // by piece
+    for (std::size_t i = 0; i < ranked.size(); ++i) {
+        add(destinations[ranked[i]], numbers[i]);
+        next_index[hosts[i].piece] = std::max(next_index[hosts[i].piece], numbers[i] + 1);
     }
     ranked_ = targets_.size();
     for (std::uint32_t i = 0; i < graph.host_destinations().size(); ++i)

@@ -1,0 +1,142 @@
+#include "routing/rank_index.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace loom::routing {
+namespace {
+
+// Steps spent on finding a better numbering: some 20 ms, less than routing such a fabric takes.
+constexpr std::uint64_t budget = 20'000'000;
+
+// First host of each leaf, and the end.
+std::vector<std::size_t> leaf_starts(std::span<const RankedHost> hosts) {
+    std::vector<std::size_t> starts;
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+        if (i == 0 || hosts[i].leaf != hosts[i - 1].leaf) starts.push_back(i);
+    starts.push_back(hosts.size());
+    return starts;
+}
+
+// Numbers that leave out gap[leaf] numbers after each leaf; ranks when all gaps are 0.
+std::vector<std::uint32_t> with_gaps(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts,
+                                     const std::vector<std::uint32_t>& gap) {
+    std::vector<std::uint32_t> numbers, next(1, 0);
+    for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
+        const std::uint32_t piece = hosts[starts[leaf]].piece;
+        if (piece >= next.size()) next.resize(piece + 1, 0);
+        for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) numbers.push_back(next[piece]++);
+        next[piece] += gap[leaf];
+    }
+    return numbers;
+}
+
+// Place on the leaf plus the places of all leaves before; `place` says which place a host has.
+template <class Place>
+std::vector<std::uint32_t> by_leaf(std::span<const RankedHost> hosts, std::uint32_t places, Place place) {
+    std::vector<std::uint32_t> numbers, leaves(1, 0);
+    const std::vector<std::size_t> starts = leaf_starts(hosts);
+    for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
+        const std::uint32_t piece = hosts[starts[leaf]].piece;
+        if (piece >= leaves.size()) leaves.resize(piece + 1, 0);
+        const std::uint32_t first = leaves[piece]++ * places;
+        for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i)
+            numbers.push_back(first + place(hosts[i], static_cast<std::uint32_t>(i - starts[leaf])));
+    }
+    return numbers;
+}
+
+// Sum over all shifts of the most hosts outside a leaf that the leaf reaches over one slot.
+std::uint64_t shift_cost(std::span<const RankedHost> hosts, const std::vector<std::uint32_t>& numbers, unsigned slots) {
+    const std::vector<std::size_t> starts = leaf_starts(hosts);
+    std::vector<std::uint32_t> load(slots);
+    std::uint64_t cost = 0;
+    for (std::size_t shift = 1; shift < hosts.size(); ++shift) {
+        std::uint32_t worst = 1;
+        for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
+            std::fill(load.begin(), load.end(), 0);
+            for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) {
+                const std::size_t to = i + shift < hosts.size() ? i + shift : i + shift - hosts.size();
+                if (hosts[to].leaf != hosts[i].leaf) worst = std::max(worst, ++load[numbers[to] % slots]);
+            }
+        }
+        cost += worst;
+    }
+    return cost;
+}
+
+// The ports that hosts have on leaves, when those mean the same on every leaf; else empty.
+std::vector<std::uint8_t> common_host_ports(const SwitchGraph& graph, std::span<const RankedHost> hosts,
+                                            std::size_t most_on_a_leaf) {
+    std::set<std::uint8_t> used;
+    for (const RankedHost& host : hosts) used.insert(host.port);
+    if (used.size() > most_on_a_leaf + most_on_a_leaf / 2) return {};
+    for (const std::size_t start : leaf_starts(hosts)) {
+        if (start == hosts.size()) break;
+        for (const std::uint8_t port : used)
+            if (port <= graph.port_count(hosts[start].leaf) &&
+                graph.next(graph.channel(hosts[start].leaf, port)) != none)
+                return {};
+    }
+    return {used.begin(), used.end()};
+}
+
+// Chooses the gaps after leaves that are not full: all or none to begin with, then one after the other.
+void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts, unsigned slots,
+                    std::size_t most_on_a_leaf, std::vector<std::uint32_t>& gap) {
+    std::uint64_t trials = budget / (hosts.size() * hosts.size());
+    const auto cost_of = [&](const std::vector<std::uint32_t>& gaps) {
+        --trials;
+        return shift_cost(hosts, with_gaps(hosts, starts, gaps), slots);
+    };
+    if (trials < 2) return;
+    std::vector<std::uint32_t> full(gap.size());
+    for (std::size_t leaf = 0; leaf < gap.size(); ++leaf)
+        full[leaf] = static_cast<std::uint32_t>(most_on_a_leaf - (starts[leaf + 1] - starts[leaf]));
+    std::uint64_t best = cost_of(gap);
+    if (const std::uint64_t cost = cost_of(full); cost < best) {
+        best = cost;
+        gap = full;
+    }
+    for (bool better = true; better;) {
+        better = false;
+        for (std::size_t leaf = 0; leaf < gap.size(); ++leaf)
+            for (std::uint32_t tried = 0; tried < slots && full[leaf] != 0; ++tried) {
+                if (trials == 0) return;
+                std::vector<std::uint32_t> other = gap;
+                other[leaf] = tried;
+                if (tried == gap[leaf]) continue;
+                if (const std::uint64_t cost = cost_of(other); cost < best) {
+                    best = cost;
+                    gap = std::move(other);
+                    better = true;
+                }
+            }
+    }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts, unsigned slots,
+                                        bool place_keepers) {
+    const std::vector<std::size_t> starts = leaf_starts(hosts);
+    std::size_t most = 0, least = hosts.size();
+    for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
+        most = std::max(most, starts[leaf + 1] - starts[leaf]);
+        least = std::min(least, starts[leaf + 1] - starts[leaf]);
+    }
+    const auto places = static_cast<std::uint32_t>(most);
+    const auto counted = [](const RankedHost&, std::uint32_t ordinal) { return ordinal; };
+    if (place_keepers) {
+        const std::vector<std::uint8_t> ports = common_host_ports(graph, hosts, most);
+        if (ports.empty()) return by_leaf(hosts, places, counted);
+        return by_leaf(hosts, static_cast<std::uint32_t>(ports.size()), [&](const RankedHost& host, std::uint32_t) {
+            return static_cast<std::uint32_t>(std::lower_bound(ports.begin(), ports.end(), host.port) - ports.begin());
+        });
+    }
+    std::vector<std::uint32_t> gap(starts.size() - 1, 0);
+    if (most != least && slots != 0) close_the_ring(hosts, starts, slots, most, gap);
+    return with_gaps(hosts, starts, gap);
+}
+
+}  // namespace loom::routing
