@@ -179,7 +179,8 @@ std::uint8_t FtreeRow::climb_aside(SwitchIndex s, std::uint32_t target) {
 std::uint8_t FtreeRow::choose_up(SwitchIndex s, std::span<const std::uint8_t> ports, std::uint32_t target) {
     std::uint8_t port = 0;
     const unsigned own_level = tree_.level(targets_.all()[target].sw);
-    if (const unsigned step = tree_.level(s) - own_level; tree_.level(s) >= own_level && step < trunks_.steps())
+    if (const unsigned step = tree_.level(s) - own_level; tree_.level(s) >= own_level && step < trunks_.steps() &&
+                                                          trunks_.switches(step)[target] < tree_.graph().switch_count())
         if (const unsigned slot = trunks_.slot(step, target); slot < tree_.slot_count(s))
             if (const std::uint32_t position = tree_.cable_in_slot(s, slot); position != none)
                 if (const std::uint8_t wanted = tree_.up(s)[position].port;

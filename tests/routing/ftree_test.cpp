@@ -217,6 +217,19 @@ TEST(Ftree, HostsOnSpinesReachEachOther) {
     EXPECT_THAT(routed.routing.remarks, ::testing::Contains(HasSubstr("17 hosts sit above the leaves")));
 }
 
+TEST(Ftree, ParallelCablesToATopSwitchWithHostsAreShared) {
+    Fabric fabric;  // two switches joined by three cables, three hosts on each
+    const NodeId a = fabric.add_node(NodeKind::switch_, 8, "A"), b = fabric.add_node(NodeKind::switch_, 8, "B");
+    for (std::uint8_t port = 1; port <= 3; ++port) {
+        fabric.connect(a, PortNum{port}, b, PortNum{port});
+        for (const NodeId sw : {a, b})
+            fabric.connect(sw, PortNum{static_cast<std::uint8_t>(port + 3)}, fabric.add_node(NodeKind::host, 1, "host"),
+                           PortNum{1});
+    }
+
+    EXPECT_EQ(contention(route(std::move(fabric), route_ftree)).worst, 1u);
+}
+
 TEST(Ftree, RefusesARingAndSaysWhy) {
     Fabric fabric;
     std::vector<NodeId> ring;
