@@ -9,7 +9,11 @@ namespace {
 class Detours {
 public:
     Detours(const Tree& tree, const Targets& targets)
-        : tree_(tree), targets_(targets), pivot_hops_(tree.graph().switch_count(), none) {
+        : tree_(tree),
+          targets_(targets),
+          pivot_hops_(tree.graph().switch_count(), none),
+          has_end_ports_(tree.graph().switch_count(), false) {
+        for (const Target& target : targets.all().first(targets.hosts())) has_end_ports_[target.sw] = true;
         const SwitchGraph& graph = tree.graph();
         for (const SwitchIndex start : tree.top_down()) {
             if (pivot_hops_[start] != none) continue;
@@ -36,7 +40,7 @@ public:
                 const std::size_t now =
                     state[s] == FtreeRow::Filled::all_but_end_ports ? fill_row(s, tables, hosts, true) : 0;
                 changed = fill_row(s, tables, switches, false) + now != 0 || changed;
-                filled += now;
+                if (has_end_ports_[s]) filled += now;
             }
         }
         return filled;
@@ -91,7 +95,7 @@ private:
     const Tree& tree_;
     const Targets& targets_;
     std::vector<std::uint32_t> pivot_hops_;
-    std::vector<bool> seen_;
+    std::vector<bool> has_end_ports_, seen_;
 };
 
 }  // namespace
