@@ -112,7 +112,7 @@ std::string compress_host_list(std::span<const std::string> names) {
         const auto wide = groups.find({before, after, 0});
         if (wide == groups.end()) continue;
         auto& loose = wide->second.numbers;
-        const auto fits = [&](std::uint64_t n) { return fmt::formatted_size("{}", n) == width; };
+        const auto fits = [width = width](std::uint64_t n) { return fmt::formatted_size("{}", n) == width; };
         std::copy_if(loose.begin(), loose.end(), std::back_inserter(group.numbers), fits);
         std::erase_if(loose, fits);
     }
