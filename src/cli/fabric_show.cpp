@@ -1,4 +1,4 @@
-// loom fabric show and draw.
+// loom fabric show: a fabric in figures.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,8 +6,6 @@
 
 #include "cli/fabric.hpp"
 #include "cli/output.hpp"
-#include "loom/base/error.hpp"
-#include "loom/base/file.hpp"
 #include "loom/base/table.hpp"
 #include "loom/fabric/summary.hpp"
 
@@ -136,33 +134,6 @@ void add_fabric_show(CLI::App& fabric) {
             print_json(to_json(reading, summary));
         else
             print_summary(reading, summary);
-    });
-}
-
-void add_fabric_draw(CLI::App& fabric) {
-    struct Options {
-        Common common;
-        std::string input, from;
-        FabricOutput output;
-    };
-    const auto options = std::make_shared<Options>();
-    CLI::App* app = fabric.add_subcommand("draw", "Draw a fabric level by level");
-    app->add_option("FABRIC", options->input, "Fabric to read, any known format; - is standard input")->required();
-    app->add_option("--from", options->from, "Format of FABRIC (default: found from its content)")->type_name("FORMAT");
-    app->add_option("-o,--output", options->output.path, "Picture to write: .dot for Graphviz")
-        ->required()
-        ->type_name("FILE");
-    add_common(*app, options->common);
-    app->footer("  loom fabric draw tree.json -o tree.dot && dot -Tsvg -O tree.dot");
-    app->callback([options] {
-        options->output.format = "dot";
-        (void)options->output.resolve(options->common);
-        const Reading reading = load_fabric(options->input, options->from, options->common);
-        options->output.save(reading.fabric, options->common);
-        if (options->common.json)
-            print_json({{"input", options->input}, {"output", options->output.path}, {"format", "dot"}});
-        else if (options->output.path != "-")
-            fmt::print("drawn to {}\n", options->output.path);
     });
 }
 

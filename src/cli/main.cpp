@@ -68,7 +68,10 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {
         std::fputs("loom: out of memory\n", stderr);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "loom: internal error: %s\n", error.what());
+        if (std::ferror(stdout) != 0)
+            std::fputs("loom: cannot write to standard output\n", stderr);
+        else
+            std::fprintf(stderr, "loom: internal error: %s\n", error.what());
     }
     return 2;
 }

@@ -142,4 +142,22 @@ TEST(FabricConvert, GoesThereAndBackAndRefusesNonsense) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("x.json")));
 }
 
+TEST(FabricDraw, MakesAPictureOrAGraphvizFile) {
+    const TemporaryFolder folder;
+    (void)loom_program("fabric new kary 3 2 -o " + folder.file("tree.json"));
+
+    const Outcome svg = loom_program("fabric draw " + folder.file("tree.json") + " -o " + folder.file("tree.svg"));
+    const Outcome dot =
+        loom_program("fabric draw --json " + folder.file("tree.json") + " -o " + folder.file("tree.dot"));
+    const Outcome other = loom_program("fabric draw " + folder.file("tree.json") + " -o " + folder.file("tree.png"));
+
+    EXPECT_EQ(svg.exit_code, 0) << svg.err;
+    EXPECT_THAT(loom::test::slurp(folder.file("tree.svg")), AllOf(HasSubstr("<svg"), HasSubstr("L1-2")));
+    ASSERT_EQ(dot.exit_code, 0) << dot.err;
+    EXPECT_EQ(json::parse(dot.out)["format"], "dot");
+    EXPECT_THAT(loom::test::slurp(folder.file("tree.dot")), HasSubstr("graph"));
+    EXPECT_EQ(other.exit_code, 2);
+    EXPECT_THAT(other.err, HasSubstr("a name that ends in .svg, .dot or .gv"));
+}
+
 }  // namespace
