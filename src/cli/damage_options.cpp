@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/text.hpp"
 #include "loom/fabric/oddities.hpp"
@@ -102,8 +103,7 @@ nlohmann::ordered_json removed_json(const Damaged& damaged) {
 std::string removed_text(const Damaged& damaged) {
     std::string text;
     const auto say = [&](std::size_t count, const char* one, const char* many, const char* what) {
-        if (count != 0)
-            text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", count, count == 1 ? one : many, what);
+        if (count != 0) text += (text.empty() ? "" : ", ") + counted(count, one, many) + ' ' + what;
     };
     say(damaged.switches.size(), "switch", "switches", "removed");
     say(damaged.hosts.size(), "host", "hosts", "removed");

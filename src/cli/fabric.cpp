@@ -8,7 +8,6 @@
 
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
-#include "loom/base/table.hpp"
 
 namespace loom::cli {
 
@@ -30,9 +29,9 @@ void report_written(const Damaged& result, const FabricOutput& output, const Com
         return;
     }
     const std::string removed = removed_text(result);
-    const std::string line =
-        fmt::format("{}: {} hosts, {} switches, {} links{}{}", fabric.title, grouped(hosts), grouped(switches),
-                    grouped(fabric.link_count()), removed.empty() ? "" : "; ", removed);
+    const std::string line = fmt::format(
+        "{}: {}, {}, {}{}{}", fabric.title, counted(hosts, "host", "hosts"), counted(switches, "switch", "switches"),
+        counted(fabric.link_count(), "link", "links"), removed.empty() ? "" : "; ", removed);
     if (output.path == "-") {
         if (!common.quiet) fmt::print(stderr, "loom: {}\n", line);
     } else {

@@ -65,10 +65,11 @@ ordered_json to_json(const Reading& reading, const Summary& s) {
 
 void print_summary(const Reading& reading, const Summary& s) {
     fmt::print("{} ({})\n", reading.fabric.title, name(reading.format));
-    fmt::print("  {} hosts, {} switches", grouped(s.hosts), grouped(s.switches));
-    if (s.routers != 0) fmt::print(", {} routers", grouped(s.routers));
-    if (s.aggregation_nodes != 0) fmt::print(", {} aggregation nodes", grouped(s.aggregation_nodes));
-    fmt::print("; {} links between switches, {} to hosts\n", grouped(s.switch_links), grouped(s.host_links));
+    fmt::print("  {}, {}", counted(s.hosts, "host", "hosts"), counted(s.switches, "switch", "switches"));
+    if (s.routers != 0) fmt::print(", {}", counted(s.routers, "router", "routers"));
+    if (s.aggregation_nodes != 0)
+        fmt::print(", {}", counted(s.aggregation_nodes, "aggregation node", "aggregation nodes"));
+    fmt::print("; {} between switches, {} to hosts\n", counted(s.switch_links, "link", "links"), grouped(s.host_links));
     std::string text;
     for (const auto& [ports, switches] : s.radix)
         text += fmt::format("{}{} x {} ports", text.empty() ? "" : ", ", grouped(switches), ports);
