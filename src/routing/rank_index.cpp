@@ -6,8 +6,8 @@
 namespace loom::routing {
 namespace {
 
-// Steps spent on finding a better numbering: some 20 ms, less than routing such a fabric takes.
-constexpr std::uint64_t budget = 20'000'000;
+// Steps spent on finding a better numbering: about 50 ms.
+constexpr std::uint64_t budget = 10'000'000;
 
 // First host of each leaf, and the end.
 std::vector<std::size_t> leaf_starts(std::span<const RankedHost> hosts) {
@@ -46,24 +46,61 @@ std::vector<std::uint32_t> by_leaf(std::span<const RankedHost> hosts, std::uint3
     return numbers;
 }
 
-// Sum over all shifts of the most hosts outside a leaf that the leaf reaches over one slot.
-std::uint64_t shift_cost(std::span<const RankedHost> hosts, const std::vector<std::uint32_t>& numbers, unsigned slots) {
-    const std::vector<std::size_t> starts = leaf_starts(hosts);
-    std::vector<std::uint32_t> load(slots);
-    std::uint64_t cost = 0;
-    for (std::size_t shift = 1; shift < hosts.size(); ++shift) {
-        std::uint32_t worst = 1;
-        for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
-            std::fill(load.begin(), load.end(), 0);
-            for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) {
-                const std::size_t to = i + shift < hosts.size() ? i + shift : i + shift - hosts.size();
-                if (hosts[to].leaf != hosts[i].leaf) worst = std::max(worst, ++load[numbers[to] % slots]);
-            }
+// Contention of all shifts, summed up, as the closed form of ftree would have it.
+class ShiftCost {
+public:
+    ShiftCost(std::span<const RankedHost> hosts, const TreeShape& shape) : hosts_(hosts), shape_(shape) {
+        std::size_t switches = 0;
+        for (const auto& subtree : shape.subtree) switches = std::max(switches, subtree.size());
+        std::size_t below = 1;  // switches that a level has in one subtree
+        for (std::size_t level = 0; level < shape.slots.size(); ++level) {
+            first_.push_back(channels_);
+            channels_ += switches * below * shape.slots[level];
+            below *= shape.parents[level];
         }
-        cost += worst;
+        load_.assign(2 * channels_, 0);
     }
-    return cost;
-}
+    [[nodiscard]] std::uint64_t of(const std::vector<std::uint32_t>& numbers) {
+        std::uint64_t cost = 0;
+        for (std::size_t shift = 1; shift < hosts_.size(); ++shift) {
+            worst_ = 1;
+            for (std::size_t i = 0; i < hosts_.size(); ++i) {
+                const std::size_t to = i + shift < hosts_.size() ? i + shift : i + shift - hosts_.size();
+                send(hosts_[i].leaf, hosts_[to].leaf, numbers[to]);
+            }
+            for (const std::size_t channel : touched_) load_[channel] = 0;
+            touched_.clear();
+            cost += worst_;
+        }
+        return cost;
+    }
+
+private:
+    void send(SwitchIndex from, SwitchIndex to, std::uint32_t number) {
+        std::size_t below = 1, climbed = 0;  // which switch of its subtree the packet is at
+        for (std::size_t level = 0; level < shape_.slots.size(); ++level) {
+            const std::uint32_t source = shape_.subtree[level][from], target = shape_.subtree[level][to];
+            if (source == target) return;
+            const std::uint32_t slot = number % shape_.slots[level];
+            count(first_[level] + (source * below + climbed) * shape_.slots[level] + slot);
+            count(channels_ + first_[level] + (target * below + climbed) * shape_.slots[level] + slot);
+            climbed += below * (number % shape_.parents[level]);
+            below *= shape_.parents[level];
+            number /= shape_.parents[level];
+        }
+    }
+    void count(std::size_t channel) {
+        if (load_[channel] == 0) touched_.push_back(channel);
+        worst_ = std::max(worst_, ++load_[channel]);
+    }
+
+    std::span<const RankedHost> hosts_;
+    const TreeShape& shape_;
+    std::vector<std::size_t> first_, touched_;
+    std::size_t channels_ = 0;
+    std::vector<std::uint32_t> load_;
+    std::uint32_t worst_ = 1;
+};
 
 // The ports that hosts have on leaves, when those mean the same on every leaf; else empty.
 std::vector<std::uint8_t> common_host_ports(const SwitchGraph& graph, std::span<const RankedHost> hosts,
@@ -82,14 +119,16 @@ std::vector<std::uint8_t> common_host_ports(const SwitchGraph& graph, std::span<
 }
 
 // Chooses the gaps after leaves that are not full: all or none to begin with, then one after the other.
-void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts, unsigned slots,
+void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts, const TreeShape& shape,
                     std::size_t most_on_a_leaf, std::vector<std::uint32_t>& gap) {
-    std::uint64_t trials = budget / (hosts.size() * hosts.size());
+    const std::uint64_t steps = hosts.size() * hosts.size() * shape.slots.size();
+    if (2 * steps > budget) return;
+    ShiftCost shift_cost(hosts, shape);
+    std::uint64_t trials = budget / steps;
     const auto cost_of = [&](const std::vector<std::uint32_t>& gaps) {
         --trials;
-        return shift_cost(hosts, with_gaps(hosts, starts, gaps), slots);
+        return shift_cost.of(with_gaps(hosts, starts, gaps));
     };
-    if (trials < 2) return;
     std::vector<std::uint32_t> full(gap.size());
     for (std::size_t leaf = 0; leaf < gap.size(); ++leaf)
         full[leaf] = static_cast<std::uint32_t>(most_on_a_leaf - (starts[leaf + 1] - starts[leaf]));
@@ -101,7 +140,7 @@ void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::si
     for (bool better = true; better;) {
         better = false;
         for (std::size_t leaf = 0; leaf < gap.size(); ++leaf)
-            for (std::uint32_t tried = 0; tried < slots && full[leaf] != 0; ++tried) {
+            for (std::uint32_t tried = 0; tried < shape.slots.front() && full[leaf] != 0; ++tried) {
                 if (trials == 0) return;
                 std::vector<std::uint32_t> other = gap;
                 other[leaf] = tried;
@@ -117,8 +156,8 @@ void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::si
 
 }  // namespace
 
-std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts, unsigned slots,
-                                        bool place_keepers) {
+std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts,
+                                        const TreeShape& shape, bool place_keepers) {
     const std::vector<std::size_t> starts = leaf_starts(hosts);
     std::size_t most = 0, least = hosts.size();
     for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
@@ -135,7 +174,7 @@ std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<cons
         });
     }
     std::vector<std::uint32_t> gap(starts.size() - 1, 0);
-    if (most != least && slots != 0) close_the_ring(hosts, starts, slots, most, gap);
+    if (most != least && !shape.slots.empty()) close_the_ring(hosts, starts, shape, most, gap);
     return with_gaps(hosts, starts, gap);
 }
 

@@ -16,12 +16,20 @@ struct RankedHost {
     std::uint32_t piece;  // connected part of the fabric; numbers start at 0 in each
 };
 
-// The number of each host, from which ftree takes its way (mod `slots` at the leaves). On a full tree the
+// What is needed to tell which channels of a complete tree a packet takes, level by level from the leaves up
+// to the last that has cables upwards. A tree that is not complete is described by its leaves alone.
+struct TreeShape {
+    std::vector<unsigned> slots;                      // up cables of a switch
+    std::vector<unsigned> parents;                    // different switches they lead to
+    std::vector<std::vector<std::uint32_t>> subtree;  // by switch (leaves count): equal when in one subtree
+};
+
+// The number of each host, from which ftree takes its way (mod the slots of the leaves). On a full tree the
 // rank. With hosts missing no numbering suits every shift: ranks meet contention where the ring of ranks
 // closes, numbers that restart at each leaf meet it behind every leaf that is not full. Numbers may be left
-// out after such leaves; which, is searched for as long as about 20 ms allow (to some 3,000 hosts; ranks
+// out after such leaves; which, is searched for as long as about 50 ms allow (to some 1,500 hosts; ranks
 // beyond). With `place_keepers` a host's number depends on its leaf and port alone, missing hosts keep theirs.
 [[nodiscard]] std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts,
-                                                      unsigned slots, bool place_keepers);
+                                                      const TreeShape& shape, bool place_keepers);
 
 }  // namespace loom::routing

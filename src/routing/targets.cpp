@@ -1,6 +1,7 @@
 #include "routing/targets.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "routing/rank_index.hpp"
@@ -30,6 +31,30 @@ std::vector<std::uint32_t> pieces(const SwitchGraph& graph) {
     return piece;
 }
 
+TreeShape shape_of(const Tree& tree) {
+    TreeShape shape;
+    const SwitchGraph& graph = tree.graph();
+    std::vector<SwitchIndex> at(graph.switch_count());
+    std::iota(at.begin(), at.end(), 0u);
+    for (unsigned level = 0; level < (tree.complete() ? tree.top() : 1); ++level) {
+        unsigned slots = 0, parents = 0;
+        for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
+            if (tree.level(s) == level) {
+                slots = std::max(slots, tree.slot_count(s));
+                parents = std::max(parents, tree.parent_count(s));
+            }
+        if (slots == 0) break;
+        shape.slots.push_back(slots);
+        shape.parents.push_back(parents);
+        shape.subtree.push_back(at);
+        // In a complete tree the first slot leads all leaves of a subtree to the same switch.
+        if (tree.complete())
+            for (SwitchIndex& s : at)
+                if (tree.level(s) == level && !tree.up(s).empty()) s = tree.up(s).front().other;
+    }
+    return shape;
+}
+
 }  // namespace
 
 Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOptions& options) {
@@ -55,9 +80,7 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
         is_ranked[i] = true;
         hosts.push_back({destinations[i].sw, destinations[i].port, piece[destinations[i].sw]});
     }
-    unsigned slots = 0;
-    for (const RankedHost& host : hosts) slots = std::max(slots, tree.slot_count(host.leaf));
-    const std::vector<std::uint32_t> numbers = number_hosts(graph, hosts, slots, options.place_keepers);
+    const std::vector<std::uint32_t> numbers = number_hosts(graph, hosts, shape_of(tree), options.place_keepers);
 
     const auto add = [&](const Destination& to, std::uint32_t index) {
         if (targets_.size() == ranked_ || targets_.back().sw != to.sw)
