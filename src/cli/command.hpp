@@ -21,7 +21,9 @@ void add_common(CLI::App& app, Common& common);
 // exit_code: 0 done, 1 the answer is no; bad input is thrown as loom::Error.
 void add_completion(CLI::App& program, int& exit_code);
 void add_reproduce(CLI::App& program, int& exit_code);
+void add_report(CLI::App& program, int& exit_code);
 void add_fabric(CLI::App& program, int& exit_code);
+void add_demo(CLI::App& program, int& exit_code);
 
 // The headings of `loom --help`. Called once all subcommands are there.
 void arrange_help(CLI::App& program);

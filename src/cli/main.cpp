@@ -14,7 +14,9 @@ void add_common(CLI::App& app, Common& common) {
 namespace {
 
 void add_commands(CLI::App& program, int& exit_code) {
+    add_demo(program, exit_code);
     add_fabric(program, exit_code);
+    add_report(program, exit_code);
     add_reproduce(program, exit_code);
     add_completion(program, exit_code);
 }
