@@ -24,6 +24,9 @@ void add_reproduce(CLI::App& program, int& exit_code);
 void add_report(CLI::App& program, int& exit_code);
 void add_fabric(CLI::App& program, int& exit_code);
 void add_demo(CLI::App& program, int& exit_code);
+void add_congestion(CLI::App& program, int& exit_code);
+void add_bisection(CLI::App& program, int& exit_code);
+void add_map(CLI::App& program, int& exit_code);
 
 // The headings of `loom --help`. Called once all subcommands are there.
 void arrange_help(CLI::App& program);

@@ -29,9 +29,9 @@ public:
 
     void run() {
         if (movable_.size() < 2) return;
-        const unsigned restarts = std::max(options_.restarts, 1u);
+        const std::uint64_t restarts = options_.restarts != 0 ? options_.restarts : worthwhile();
         const std::uint64_t descent = options_.moves / 10;
-        for (unsigned i = 0; i < restarts && !out_of_time(); ++i) {
+        for (std::uint64_t i = 0; i < restarts && !out_of_time(); ++i) {
             if (i % 3 == 1) loads_.set(best_);
             if (i % 3 == 2) loads_.set(random_mapping());
             anneal((options_.moves - descent) / restarts, i % 3 == 1 ? 0.3 : 1.0);
@@ -44,6 +44,11 @@ public:
     [[nodiscard]] std::uint64_t moves() const { return done_; }
 
 private:
+    // One long run beats several short ones until each has some thousand swaps a rank.
+    [[nodiscard]] std::uint64_t worthwhile() const {
+        return std::clamp<std::uint64_t>(options_.moves / (2000 * movable_.size()), 1, 5);
+    }
+
     [[nodiscard]] std::uint64_t value() const {
         switch (options_.metric) {
             case Metric::sum_of_maxima:

@@ -123,8 +123,11 @@ PatternPtr make_pattern(std::string_view spec, std::size_t ranks, std::uint64_t 
     const std::optional<std::string_view> argument =
         colon == std::string_view::npos ? std::nullopt : std::optional(spec.substr(colon + 1));
     const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const PatternKind& k) { return k.name == name; });
-    if (kind == kinds.end())
-        throw UsageError(fmt::format("no pattern is called \"{}\"; there are:\n{}", name, pattern_help()));
+    if (kind == kinds.end()) {
+        std::string names;
+        for (const PatternKind& k : kinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", k.name);
+        throw UsageError(fmt::format("no pattern is called '{}', expected one of {}", name, names));
+    }
     if (argument && kind->argument.empty())
         throw UsageError(fmt::format("pattern \"{}\" takes nothing after a colon", name));
     if (ranks == 0 || ranks > std::numeric_limits<std::uint32_t>::max() / 2)

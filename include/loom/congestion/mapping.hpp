@@ -39,7 +39,7 @@ struct MapOptions {
     Duplex duplex = Duplex::full;
     std::uint64_t seed = 1;
     std::uint64_t moves = 1'000'000;  // swaps to try, all restarts together
-    unsigned restarts = 5;            // annealing runs they are shared between; at least 1
+    unsigned restarts = 0;            // annealing runs they are shared between; 0: as many as are worth it
     double seconds = 0;               // stop after this long, 0: never; the result then depends on the machine
     std::function<void(double)> progress = {};  // called with 0..1 now and then, if set
 };

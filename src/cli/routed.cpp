@@ -1,0 +1,127 @@
+#include "cli/routed.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <optional>
+#include <unordered_map>
+
+#include "cli/fabric_file.hpp"
+#include "cli/output.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/base/progress.hpp"
+#include "loom/routing/engine.hpp"
+#include "loom/routing/table_io.hpp"
+
+namespace loom::cli {
+namespace {
+
+bool has_lids(const fabric::Fabric& fabric) {
+    return std::any_of(fabric.all_ports().begin(), fabric.all_ports().end(),
+                       [](const fabric::Port& port) { return port.lid != no_lid; });
+}
+
+// LIDs as the table file says who owns them: 2^lmc neighbours with one owner are one port's.
+void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file) {
+    std::unordered_map<Guid, PortIndex> by_guid;
+    for (const fabric::Port& port : fabric.all_ports())
+        if (port.guid != no_guid) by_guid.emplace(port.guid, fabric.port_index(port.node, port.number));
+    for (std::size_t lid = 1; lid < file.owners.size();) {
+        std::size_t end = lid + 1;
+        while (end < file.owners.size() && file.owners[end] == file.owners[lid]) ++end;
+        if (const auto found = by_guid.find(file.owners[lid]); file.owners[lid] != no_guid && found != by_guid.end()) {
+            fabric::Port& port = fabric.port(found->second);
+            port.lid = Lid{static_cast<std::uint16_t>(lid)};
+            port.lmc = static_cast<std::uint8_t>(std::min<std::size_t>(std::bit_width(end - lid) - 1, 7));
+        }
+        lid = end;
+    }
+}
+
+fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options) {
+    if (!options.hosts.empty()) return fabric::place_on_hosts(fabric, options.hosts);
+    if (options.place == "order") return fabric::place_in_order(fabric);
+    if (options.place == "keepers") return fabric::place_with_keepers(fabric);
+    if (options.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), options.seed);
+    return fabric::read_placement(fabric, read_file(options.place), options.place);
+}
+
+congestion::RouteChoice choice_of(const RoutedOptions& options) {
+    congestion::RouteChoice choice;
+    choice.threads = options.threads;
+    if (options.lid == "spread") {
+        choice.lids = congestion::LidUse::spread;
+        return choice;
+    }
+    const char* end = options.lid.data() + options.lid.size();
+    if (const auto [stop, error] = std::from_chars(options.lid.data(), end, choice.offset);
+        error != std::errc{} || stop != end || choice.offset > 127)
+        throw UsageError(fmt::format("--lid: expected \"spread\" or a number from 0 to 127, got \"{}\"", options.lid));
+    return choice;
+}
+
+}  // namespace
+
+void RoutedOptions::add_to(CLI::App& app) {
+    app.add_option("FABRIC", fabric, "Fabric to read, any known format; - is standard input");
+    app.add_option("TABLES", tables, "Forwarding tables of it, any known format");
+    app.add_option("--engine", engine, "Route the fabric now instead of reading TABLES")->type_name("NAME");
+    app.add_option("--place", place,
+                   "Where ranks sit: order (by leaf and port), keepers (the same, thin leaves filled up with place "
+                   "keepers), random, or a file with a host a line")
+        ->type_name("HOW|FILE")
+        ->capture_default_str();
+    app.add_option("--hosts", hosts, "Ranks sit on these hosts, as Slurm writes them: node[001-018,020]")
+        ->type_name("LIST");
+    app.add_option("--lid", lid,
+                   "Which of a host's LIDs is used (LMC): its number, or spread over all by sender and receiver")
+        ->type_name("N|spread")
+        ->capture_default_str();
+    app.add_option("--seed", seed, "Seed of everything random")->capture_default_str();
+    app.add_option("--threads", threads, "Threads, 0 for all cores; results do not depend on it")
+        ->capture_default_str();
+}
+
+std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Common& common) {
+    if (options.fabric.empty()) throw UsageError("expected a FABRIC to look at");
+    if (options.tables.empty() == options.engine.empty())
+        throw UsageError("expected either a TABLES file or --engine NAME");
+    auto result = std::make_unique<RoutedFabric>();
+    result->choice = choice_of(options);
+    const routing::Engine* engine = options.engine.empty() ? nullptr : &routing::find_engine(options.engine);
+    fabric::Reading reading = load_fabric(options.fabric, "", common);
+    result->fabric = std::move(reading.fabric);
+    result->remarks = std::move(reading.remarks);
+
+    std::optional<routing::TableFile> file;
+    if (engine == nullptr) file = routing::read_tables(options.tables);
+    if (file && !has_lids(result->fabric)) adopt_lids(result->fabric, *file);
+    result->fabric.assign_lids();
+    result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
+    std::vector<std::string> remarks;
+    if (engine != nullptr) {
+        Progress progress("routing", common.quiet ? Show::never : Show::automatic);
+        routing::RouteOptions how;
+        how.seed = options.seed;
+        how.threads = options.threads;
+        how.progress = progress.callback();
+        routing::Routing made = engine->route(*result->graph, how);
+        result->tables = std::move(made.tables);
+        if (result->tables.engine.empty()) result->tables.engine = engine->name;
+        remarks = std::move(made.remarks);
+    } else {
+        remarks = file->remarks;
+        result->tables = routing::bind_tables(*file, *result->graph, &remarks);
+    }
+    print_remarks(remarks, common);
+    result->remarks.insert(result->remarks.end(), remarks.begin(), remarks.end());
+    result->placement = place(result->fabric, options);
+    if (result->placement.ranks() == 0)
+        throw Error(fmt::format("{}: no host is connected to a switch", options.fabric));
+    return result;
+}
+
+}  // namespace loom::cli
