@@ -130,6 +130,43 @@ TEST(Contention, OneUplinkForFourHostsIsSharedByFour) {
     EXPECT_DOUBLE_EQ(result.mean, 32.0 / 11.0);
 }
 
+TEST(Contention, FullTreesShiftWithoutAnyAndHalfTreesWithTwo) {
+    const std::pair<fabric::Pgft, unsigned> trees[] = {
+        {fabric::kary_tree(4, 2), 1},
+        {fabric::kary_tree(2, 4), 1},
+        {fabric::merge_roots(fabric::kary_tree(4, 3)), 1},
+        {{.children = {4, 4}, .parents = {1, 2}}, 2},
+    };
+    for (const char* engine : {"dmodk", "ftree"})
+        for (const auto& [tree, worst] : trees) {
+            const Case c = make_case(pgft(tree), engine);
+            const Routes routes(*c.graph, c.tables, c.placement);
+
+            const Contention result = contention(routes, *traffic::make_pattern("shift", c.placement.ranks()));
+
+            EXPECT_EQ(result.worst, worst) << engine << ", " << c.placement.ranks() << " hosts";
+            EXPECT_EQ(result.unrouted, 0u);
+        }
+}
+
+TEST(Contention, PlaceKeepersKeepAThinnedTreeFree) {
+    // Zahavi's missing nodes: with their places kept, a shift still meets no contention.
+    fabric::Fabric fabric = pgft(fabric::kary_tree(4, 3));
+    const auto switches = fabric.nodes_of(fabric::NodeKind::switch_);
+    for (const std::uint32_t leaf : {2u, 7u, 8u})
+        fabric.disconnect(switches[leaf], PortNum{static_cast<std::uint8_t>(leaf / 2)});
+    Case c = make_case(std::move(fabric), "ftree");
+    c.tables = routing::route_ftree(*c.graph, {.place_keepers = true}).tables;
+    c.placement = fabric::place_with_keepers(c.fabric);
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Contention result = contention(routes, *traffic::make_pattern("shift", c.placement.ranks()));
+
+    EXPECT_EQ(c.placement.ranks(), 64u);
+    EXPECT_EQ(result.worst, 1u);
+    EXPECT_EQ(result.skipped, 63u * 64u - 61u * 60u);
+}
+
 TEST(Contention, FasterUplinksWeighLess) {
     fabric::Fabric fabric;
     const NodeId left = fabric.add_node(fabric::NodeKind::switch_, 8, "left");

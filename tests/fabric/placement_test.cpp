@@ -55,7 +55,7 @@ TEST(Placement, KeepersFillUpThinLeaves) {
 
     const Placement placement = place_with_keepers(fabric);
 
-    EXPECT_EQ(names_of(fabric, placement), (Names{"host00", "host01", "host02", "host03", "host05", "-", "host06",
+    EXPECT_EQ(names_of(fabric, placement), (Names{"host00", "host01", "host02", "host03", "-", "host05", "host06",
                                                   "host07", "host08", "host09", "host10", "host11"}));
 }
 

@@ -22,8 +22,9 @@ struct Placement {
 // Rank by (leaf, port), as host_order says: the default everywhere.
 [[nodiscard]] Placement place_in_order(const Fabric& fabric);
 
-// The same with every leaf filled up to the fullest one by place keepers, so that a host missing from
-// a tree does not move the hosts after it (Zahavi 2009, section 3). Leaves without any host stay out.
+// The same with every leaf filled up by place keepers to the places that the leaves have, so that a host
+// missing from a tree does not move the hosts after it (Zahavi 2009, section 3). A place is a port where the
+// leaves have their hosts on the same ports. Leaves without any host stay out.
 [[nodiscard]] Placement place_with_keepers(const Fabric& fabric);
 
 // A random order of the same ranks.
