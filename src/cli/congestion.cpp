@@ -109,7 +109,7 @@ void print_text(const Options& options, const RoutedFabric& routed, const Routes
                                                     static_cast<double>(c.per_stage.size()))});
     stages.print();
 
-    if (!hot.empty()) {
+    if (c.worst > 1 && !hot.empty()) {
         fmt::print("\n");
         Table links({{"flows at once", Align::right},
                      {"in all stages", Align::right},
