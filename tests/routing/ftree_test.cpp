@@ -11,6 +11,7 @@
 #include "loom/routing/engine.hpp"
 #include "reference/relabel.hpp"
 #include "reference/shift.hpp"
+#include "reference/zahavi.hpp"
 
 namespace loom::routing {
 namespace {
@@ -105,19 +106,33 @@ TEST(Ftree, HalfTheCablesGiveTwiceTheContention) {
         EXPECT_EQ(contention(route(pgft(tree), route_ftree)).worst, 2u);
 }
 
-TEST(Ftree, EqualsTheClosedFormOnCompleteTrees) {
-    for (const Pgft& tree : one_to_one_trees()) {
-        const Routed counted = route(reference::relabel(pgft(tree), 4), route_ftree),
-                     closed = route(reference::relabel(pgft(tree), 4), route_dmodk);
+// Every hop of every way between hosts is the one that the paper's recursion with counters takes.
+TEST(Ftree, EqualsThePrintedAlgorithmsOnTreesWithoutParallelCables) {
+    for (const Pgft& tree :
+         {kary_tree(2, 2), kary_tree(4, 2), kary_tree(3, 3), kary_tree(4, 3), kary_tree(2, 4),
+          Pgft{.children = {4, 4, 2}, .parents = {1, 4, 4}}, Pgft{.children = {4, 4, 2}, .parents = {1, 2, 4}},
+          Pgft{.children = {4, 4, 2}, .parents = {1, 4, 2}}}) {
+        const Routed routed = route(pgft(tree), route_ftree);
+        const SwitchGraph graph(routed.fabric);
 
-        const SwitchGraph graph(counted.fabric);
-        const auto order = host_order(counted.fabric);
-        for (const fabric::HostPort& host : order)
-            for (const fabric::HostPort& other : order) {
-                const auto end = [&](const fabric::HostPort& h) { return counted.fabric.port(h.port).lid; };
-                const SwitchIndex from = graph.index(counted.fabric.port(host.switch_port).node);
-                EXPECT_EQ(counted.routing.tables.port(from, end(other)), closed.routing.tables.port(from, end(other)));
-            }
+        const Tables printed = reference::Zahavi(graph, find_levels(routed.fabric)).run();
+
+        for (const Destination& from : graph.host_destinations())
+            for (const Destination& to : graph.host_destinations())
+                EXPECT_EQ(reference::trace_route(graph, routed.routing.tables, from.sw, to, to.lid),
+                          reference::trace_route(graph, printed, from.sw, to, to.lid));
+    }
+}
+
+TEST(Ftree, ThePrintedAlgorithmsHaveNoMoreAndNoLessContention) {
+    for (const Pgft& tree : one_to_one_trees()) {
+        Fabric fabric = pgft(tree);
+        fabric.assign_lids();
+        const SwitchGraph graph(fabric);
+
+        const Tables printed = reference::Zahavi(graph, find_levels(fabric)).run();
+
+        EXPECT_EQ(reference::shift_contention(graph, printed, host_order(fabric)).worst, 1u);
     }
 }
 
