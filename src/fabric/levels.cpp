@@ -26,9 +26,9 @@ public:
                 for (const Port& port : fabric.ports(NodeId{i})) {
                     if (!port.connected()) continue;
                     const NodeId peer = fabric.port(port.peer).node;
-                    if (fabric.node(peer).kind == NodeKind::switch_)
-                        neighbours_.push_back(peer.value);
-                    else if (fabric.node(peer).kind == NodeKind::host && !is_aggregation_node(fabric.node(peer)))
+                    if (fabric.node(peer).kind == NodeKind::switch_) {
+                        if (peer.value != i) neighbours_.push_back(peer.value);  // a loop back leads nowhere
+                    } else if (fabric.node(peer).kind == NodeKind::host && !is_aggregation_node(fabric.node(peer)))
                         ++hosts_[i];
                 }
             }

@@ -170,6 +170,16 @@ TEST(Levels, ARingIsOneLevelAndSaysSo) {
     EXPECT_THAT(levels.remarks.at(0), HasSubstr("5 cables join switches of one level; the first is at S0"));
 }
 
+TEST(Levels, ACableFromASwitchToItselfCountsForNothing) {
+    Fabric fabric = pgft(roomy(kary_tree(4, 2)));
+    fabric.connect(NodeId{0}, PortNum{20}, NodeId{0}, PortNum{21});
+
+    const Levels levels = find_levels(fabric);
+
+    expect_levels_as_named(fabric, levels);
+    EXPECT_EQ(levels.inside_links, 0u);
+}
+
 TEST(HostOrder, IsByLeafThenPort) {
     const Fabric fabric = pgft(kary_tree(3, 2));
 
