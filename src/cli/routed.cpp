@@ -2,13 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
 #include <optional>
-#include <unordered_map>
 
 #include "cli/fabric_file.hpp"
+#include "cli/lids.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -18,28 +16,6 @@
 
 namespace loom::cli {
 namespace {
-
-bool has_lids(const fabric::Fabric& fabric) {
-    return std::any_of(fabric.all_ports().begin(), fabric.all_ports().end(),
-                       [](const fabric::Port& port) { return port.lid != no_lid; });
-}
-
-// LIDs as the table file says who owns them: 2^lmc neighbours with one owner are one port's.
-void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file) {
-    std::unordered_map<Guid, PortIndex> by_guid;
-    for (const fabric::Port& port : fabric.all_ports())
-        if (port.guid != no_guid) by_guid.emplace(port.guid, fabric.port_index(port.node, port.number));
-    for (std::size_t lid = 1; lid < file.owners.size();) {
-        std::size_t end = lid + 1;
-        while (end < file.owners.size() && file.owners[end] == file.owners[lid]) ++end;
-        if (const auto found = by_guid.find(file.owners[lid]); file.owners[lid] != no_guid && found != by_guid.end()) {
-            fabric::Port& port = fabric.port(found->second);
-            port.lid = Lid{static_cast<std::uint16_t>(lid)};
-            port.lmc = static_cast<std::uint8_t>(std::min<std::size_t>(std::bit_width(end - lid) - 1, 7));
-        }
-        lid = end;
-    }
-}
 
 fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options) {
     if (!options.hosts.empty()) return fabric::place_on_hosts(fabric, options.hosts);
@@ -98,7 +74,7 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
 
     std::optional<routing::TableFile> file;
     if (engine == nullptr) file = routing::read_tables(options.tables);
-    if (file && !has_lids(result->fabric)) adopt_lids(result->fabric, *file);
+    if (file) adopt_lids(result->fabric, *file);
     result->fabric.assign_lids();
     result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
     std::vector<std::string> remarks;

@@ -138,6 +138,25 @@ TEST(Reroute, ChangesOnlyTheEntriesOfAPulledCableOnATree) {
     EXPECT_GE(result.switches_changed, 2u);  // both ends of the cable at least
 }
 
+TEST(Reroute, KeepsFatTreeRoutesUpAndDown) {
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        Fabric tree = fabric::pgft({{3, 4, 4}, {1, 2, 3}, {1, 2, 1}});
+        tree.assign_lids();
+        const SwitchGraph then(tree);
+        Fabric after = tree;
+        reference::pull_cables(after, 1 + static_cast<unsigned>(seed % 5), seed);
+        const SwitchGraph now(after);
+        const Tables old = route_ftree(then, {}).tables;
+
+        const Rerouted result = reroute(now, old, {});
+
+        const CheckReport report = check(now, result.tables);
+        EXPECT_EQ(result.mending, Mending::up_down) << seed;
+        EXPECT_TRUE(report.ok()) << seed << report.reason(now);
+        EXPECT_LE(result.changed, changes(now, old, route_ftree(now, {}).tables)) << seed;
+    }
+}
+
 TEST(Reroute, FillsInWhatIsNew) {
     reference::Wiring w;
     const NodeId a = w.add_switch("a"), b = w.add_switch("b");

@@ -1,0 +1,41 @@
+#include "cli/lids.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <unordered_map>
+
+#include "loom/base/error.hpp"
+
+namespace loom::cli {
+
+void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file) {
+    std::unordered_map<Guid, PortIndex> by_guid;
+    for (const fabric::Port& port : fabric.all_ports()) {
+        if (port.lid != no_lid) return;
+        if (port.guid != no_guid) by_guid.emplace(port.guid, fabric.port_index(port.node, port.number));
+    }
+    for (std::size_t lid = 1; lid < file.owners.size();) {
+        std::size_t end = lid + 1;
+        while (end < file.owners.size() && file.owners[end] == file.owners[lid]) ++end;
+        if (const auto found = by_guid.find(file.owners[lid]); file.owners[lid] != no_guid && found != by_guid.end()) {
+            fabric::Port& port = fabric.port(found->second);
+            port.lid = Lid{static_cast<std::uint16_t>(lid)};
+            port.lmc = static_cast<std::uint8_t>(std::min<std::size_t>(std::bit_width(end - lid) - 1, 7));
+        }
+        lid = end;
+    }
+}
+
+void complete_lids(fabric::Fabric& fabric, unsigned lmc) {
+    for (const fabric::Port& port : fabric.all_ports()) {
+        if (lmc == 0 || port.lid == no_lid || port.lmc == lmc) continue;
+        if (fabric.node(port.node).kind != fabric::NodeKind::host) continue;
+        throw UsageError(fmt::format("--lmc {} is for hosts without LIDs; {} has LID {} with LMC {} already", lmc,
+                                     fabric::describe(fabric, port.node), port.lid.value, port.lmc));
+    }
+    fabric.assign_lids(static_cast<std::uint8_t>(lmc));
+}
+
+}  // namespace loom::cli
