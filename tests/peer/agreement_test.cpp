@@ -138,7 +138,7 @@ TEST_P(OpensmLoads, OurTablesWithoutErrorAndUnchanged) {
     EXPECT_EQ(checked.paths, net.hosts.size() * (net.hosts.size() - 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, OpensmLoads, testing::Values("ftree", "minhop", "sssp"),
+INSTANTIATE_TEST_SUITE_P(Engines, OpensmLoads, testing::Values("ftree", "minhop", "updn", "sssp", "dfsssp"),
                          [](const auto& engine) { return std::string(engine.param); });
 
 TEST(Readers, UnderstandWhatTheDiscoveryToolsPrint) {
