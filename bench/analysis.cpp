@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <sstream>
 
@@ -34,11 +35,9 @@ void check(const Size& size, unsigned threads, Measured& measured) {
     routing::CheckOptions options;
     options.threads = threads;
     repeat(measured, 3, [&] {
-        routing::CheckReport report;
-        const double seconds = seconds_of([&] { report = routing::check(routed.graph, routed.tables, options); });
+        const routing::CheckReport report = routing::check(routed.graph, routed.tables, options);
         measured.ok = report.ok();
         measured.amount = static_cast<double>(report.host_pairs);
-        return seconds;
     });
 }
 
@@ -58,6 +57,7 @@ void check_lines(const Plan& plan, const Sink& sink) {
         const bool beside =
             plan.peers == Peers::full ? size.opensm_at_all : plan.peers == Peers::some && size.opensm_by_default;
         const peer::IbdmchkRun theirs = beside ? run_ibdmchk(size) : peer::IbdmchkRun{};
+        malloc_trim(0);  // the children's peaks begin with what this process holds
         for (const unsigned threads : plan.threads) {
             Line line{"check", size.name, "check all pairs", threads, {}, {}, 0, 0, {}};
             line.measured = in_child([&](Measured& measured) { check(size, threads, measured); });
@@ -82,10 +82,8 @@ void bisect(const Size& size, unsigned threads, std::size_t patterns, Measured& 
     congestion::RouteChoice choice;
     choice.threads = threads;
     repeat(measured, 3, [&] {
-        return seconds_of([&] {
-            const congestion::Routes routes(routed.graph, routed.tables, fabric::place_in_order(routed.fabric), choice);
-            measured.amount = congestion::effective_bisection(routes, options).bandwidth.count();
-        });
+        const congestion::Routes routes(routed.graph, routed.tables, fabric::place_in_order(routed.fabric), choice);
+        measured.amount = congestion::effective_bisection(routes, options).bandwidth.count();
     });
 }
 
@@ -97,13 +95,11 @@ void shift(const Size& size, unsigned threads, Measured& measured) {
     congestion::RouteChoice choice;
     choice.threads = threads;
     repeat(measured, 5, [&] {
-        return seconds_of([&] {
-            const congestion::Routes routes(routed.graph, routed.tables, fabric::place_in_order(routed.fabric), choice);
-            const auto pattern = traffic::make_pattern("shift", routes.ranks());
-            const auto result = congestion::contention(routes, *pattern, options);
-            measured.amount = static_cast<double>(result.flows);
-            measured.ok = result.worst == 1;
-        });
+        const congestion::Routes routes(routed.graph, routed.tables, fabric::place_in_order(routed.fabric), choice);
+        const auto pattern = traffic::make_pattern("shift", routes.ranks());
+        const auto result = congestion::contention(routes, *pattern, options);
+        measured.amount = static_cast<double>(result.flows);
+        measured.ok = result.worst == 1;
     });
 }
 

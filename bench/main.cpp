@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
     Plan plan;
     std::string json;
     std::vector<std::string> groups;
-    std::size_t most_hosts = 0;
+    std::size_t least_hosts = 0, most_hosts = 0;
     CLI::App app{"Measures Loomband, and OpenSM and ibdmchk in the same run", "loom_bench"};
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
     app.add_option("--only", groups, "routing, analysis")
         ->delimiter(',')
         ->check(CLI::IsMember({"routing", "analysis"}));
+    app.add_option("--least-hosts", least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
         ->transform(CLI::CheckedTransformer(
@@ -35,8 +36,10 @@ int main(int argc, char** argv) {
             if (engine.name != "random") plan.engines.emplace_back(engine.name);
     if (plan.threads.empty()) plan.threads = plan.quick ? std::vector<unsigned>{1} : std::vector<unsigned>{1, 2};
     plan.sizes = plan.quick ? quick_sizes() : all_sizes();
-    if (most_hosts != 0)
-        std::erase_if(plan.sizes, [&](const Size& size) { return std::stoul(size.name) > most_hosts; });
+    std::erase_if(plan.sizes, [&](const Size& size) {
+        const std::size_t hosts = std::stoul(size.name);
+        return hosts < least_hosts || (most_hosts != 0 && hosts > most_hosts);
+    });
     const auto wanted = [&](const char* group) {
         return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
     };

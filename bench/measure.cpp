@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
@@ -42,23 +43,23 @@ void Measured::count(const fabric::Fabric& fabric) {
     switches = fabric.nodes_of(fabric::NodeKind::switch_).size();
 }
 
-double seconds_of(const std::function<void()>& work) {
-    const auto begin = std::chrono::steady_clock::now();
-    work();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-void repeat(Measured& measured, unsigned most, const std::function<double()>& once) {
+void repeat(Measured& measured, unsigned most, const std::function<void()>& work) {
     std::vector<double> times;
     double spent = 0;
-    while (times.empty() || (times.size() < most && spent < 1.0)) {
-        times.push_back(once());
+    measured.cpu = std::numeric_limits<double>::infinity();
+    while (times.empty() || (times.size() < most && spent < 2.0)) {
+        const auto begin = std::chrono::steady_clock::now();
+        const std::clock_t cpu_begin = std::clock();
+        work();
+        const std::clock_t cpu_end = std::clock();
+        times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        measured.cpu = std::min(measured.cpu, static_cast<double>(cpu_end - cpu_begin) / CLOCKS_PER_SEC);
         spent += times.back();
     }
     std::sort(times.begin(), times.end());
     measured.repetitions = static_cast<unsigned>(times.size());
-    measured.seconds = times[times.size() / 2];
-    measured.best = times.front();
+    measured.seconds = times.front();
+    measured.median = times[times.size() / 2];
 }
 
 Measured in_child(const std::function<void(Measured&)>& work) {
@@ -76,10 +77,16 @@ Measured in_child(const std::function<void(Measured&)>& work) {
             measured.ok = false;
             measured.notes = error.what();
         }
-        const nlohmann::json out{
-            {"seconds", measured.seconds}, {"best", measured.best},         {"repetitions", measured.repetitions},
-            {"bytes", measured.bytes},     {"amount", measured.amount},     {"notes", measured.notes},
-            {"hosts", measured.hosts},     {"switches", measured.switches}, {"ok", measured.ok}};
+        const nlohmann::json out{{"seconds", measured.seconds},
+                                 {"median", measured.median},
+                                 {"repetitions", measured.repetitions},
+                                 {"bytes", measured.bytes},
+                                 {"amount", measured.amount},
+                                 {"cpu", measured.cpu},
+                                 {"notes", measured.notes},
+                                 {"hosts", measured.hosts},
+                                 {"switches", measured.switches},
+                                 {"ok", measured.ok}};
         write_all(pipe_ends[1], out.dump());
         _exit(0);
     }
@@ -98,7 +105,8 @@ Measured in_child(const std::function<void(Measured&)>& work) {
         return measured;
     }
     measured.seconds = parsed["seconds"];
-    measured.best = parsed["best"];
+    measured.median = parsed["median"];
+    measured.cpu = parsed["cpu"];
     measured.repetitions = parsed["repetitions"];
     measured.bytes = parsed["bytes"];
     measured.amount = parsed["amount"];
@@ -109,22 +117,28 @@ Measured in_child(const std::function<void(Measured&)>& work) {
     return measured;
 }
 
+namespace {
+
+constexpr const char* layout =
+    "{:<8} {:<23} {:>6} {:>8}  {:<16} {:>7} {:>9} {:>9} {:>11} {:>8} {:>18}  {:<13} {:>9} {:>7} {:>8}\n";
+
+}  // namespace
+
 void print_header() {
-    fmt::print("{:<9} {:<24} {:>7} {:>8}  {:<18} {:>7} {:>10} {:>12} {:>9}  {:>16}  {:>12} {:>10} {:>8}  {}\n", "group",
-               "size", "hosts", "switches", "what", "threads", "seconds", "bytes", "peak MB", "rate", "peer", "peer s",
-               "ratio", "peer MB");
+    fmt::print(fmt::runtime(layout), "group", "size", "hosts", "switches", "what", "threads", "seconds", "cpu s",
+               "bytes", "peak MB", "rate", "peer", "peer s", "peer MB", "ratio");
 }
 
 void print(const Line& line) {
     const Measured& m = line.measured;
-    const bool beside = line.peer_seconds > 0 && m.ok;
-    fmt::print(
-        "{:<9} {:<24} {:>7} {:>8}  {:<18} {:>7} {:>10} {:>12} {:>9}  {:>16}  {:>12} {:>10} {:>8}  {}\n", line.group,
-        line.size, m.hosts, m.switches, line.what, line.threads, m.ok ? fmt::format("{:.4f}", m.seconds) : "failed",
-        m.bytes, fmt::format("{:.0f}", static_cast<double>(m.peak_kilobytes) / 1024), line.rate, line.peer,
-        line.peer_seconds > 0 ? fmt::format("{:.3f}", line.peer_seconds) : "-",
-        beside ? fmt::format("{:.1f}", line.ratio()) : "-",
-        line.peer_kilobytes > 0 ? fmt::format("{:.0f}", static_cast<double>(line.peer_kilobytes) / 1024) : m.notes);
+    const bool beside = line.peer_seconds > 0;
+    const auto megabytes = [](long kilobytes) { return fmt::format("{:.0f}", static_cast<double>(kilobytes) / 1024); };
+    fmt::print(fmt::runtime(layout), line.group, line.size, m.hosts, m.switches, line.what, line.threads,
+               m.ok ? fmt::format("{:.4f}", m.seconds) : "failed", fmt::format("{:.4f}", m.cpu), m.bytes,
+               megabytes(m.peak_kilobytes), line.rate, line.peer,
+               beside ? fmt::format("{:.3f}", line.peer_seconds) : "", beside ? megabytes(line.peer_kilobytes) : "",
+               beside && m.ok ? fmt::format("{:.1f}", line.ratio()) : "");
+    if (!m.notes.empty()) fmt::print("         {}\n", m.notes);
     std::fflush(stdout);
 }
 
@@ -146,7 +160,8 @@ std::string to_json(const std::vector<Line>& lines) {
                              {"threads", line.threads},
                              {"ok", m.ok},
                              {"seconds", m.seconds},
-                             {"best_seconds", m.best},
+                             {"median_seconds", m.median},
+                             {"cpu_seconds", m.cpu},
                              {"repetitions", m.repetitions},
                              {"bytes", m.bytes},
                              {"peak_kilobytes", m.peak_kilobytes},

@@ -12,8 +12,9 @@ namespace loom::bench {
 
 // What the child hands back. `notes` must not contain a newline.
 struct Measured {
-    double seconds = 0;  // median of the repetitions
-    double best = 0;     // the fastest of them
+    double seconds = 0;  // wall time of the fastest repetition: what the machine can do undisturbed
+    double median = 0;   // of all repetitions
+    double cpu = 0;      // processor time of the cheapest repetition, all threads together
     unsigned repetitions = 0;
     std::size_t bytes = 0;  // of the result (tables, ...)
     double amount = 0;      // work done in one repetition, for rates
@@ -26,11 +27,8 @@ struct Measured {
     void count(const fabric::Fabric& fabric);
 };
 
-// Seconds of one call.
-[[nodiscard]] double seconds_of(const std::function<void()>& work);
-
-// Repeats `once`, which returns the seconds that count, until a second is spent or `most` times.
-void repeat(Measured& measured, unsigned most, const std::function<double()>& once);
+// Repeats `work` until two seconds are spent or `most` times, and times it.
+void repeat(Measured& measured, unsigned most, const std::function<void()>& work);
 
 // Calls `work` in a forked child and waits for it. A child that throws gives ok = false and the message in notes.
 [[nodiscard]] Measured in_child(const std::function<void(Measured&)>& work);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <map>
@@ -50,7 +51,12 @@ std::map<std::string, Peer> opensm_times(const Plan& plan, const Size& size) {
         options.engine = engine;
         options.dumps = peer::Dumps::none;
         options.timeout = peer::Seconds{plan.quick ? 30.0 : 900.0};
-        const peer::OpensmRun run = subnet.opensm(options);
+        // The fastest of a few, as with ours; runs that take long are not repeated.
+        peer::OpensmRun run = subnet.opensm(options);
+        for (int again = 0; again < 2 && run.came_up && run.wall_seconds < 20; ++again) {
+            const peer::OpensmRun next = subnet.opensm(options);
+            if (next.came_up && next.routing_seconds < run.routing_seconds) run = next;
+        }
         if (run.came_up && run.engine_used == engine)
             times[engine] = {run.routing_seconds, run.peak_kilobytes};
         else
@@ -66,13 +72,8 @@ void route(const Size& size, const std::string& engine, unsigned threads, Measur
     routing::RouteOptions options;
     options.threads = threads;
     repeat(measured, 5, [&] {
-        routing::Routing routing;
-        const double seconds = seconds_of([&] {
-            const routing::SwitchGraph graph(fabric);
-            routing = routing::find_engine(engine).route(graph, options);
-        });
-        measured.bytes = routing.tables.bytes();
-        return seconds;
+        const routing::SwitchGraph graph(fabric);
+        measured.bytes = routing::find_engine(engine).route(graph, options).tables.bytes();
     });
 }
 
@@ -81,6 +82,7 @@ void route(const Size& size, const std::string& engine, unsigned threads, Measur
 void measure_routing(const Plan& plan, const Sink& sink) {
     for (const Size& size : plan.sizes) {
         const auto theirs = opensm_times(plan, size);
+        malloc_trim(0);  // the children's peaks begin with what this process holds
         for (const std::string& engine : plan.engines)
             for (const unsigned threads : plan.threads) {
                 Line line{"routing", size.name, engine, threads, {}, {}, 0, 0, {}};
