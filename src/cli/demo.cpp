@@ -174,7 +174,7 @@ private:
 
     void break_and_repair() {
         heading("Twenty cables and a switch fail",
-                "loom fabric damage tree.json --links 20 --switches 1 -o damaged.json");
+                "loom fabric damage tree.json --remove-links 20 --remove-switches 1 --seed 4 -o damaged.json");
         fabric::Damaged damaged = fabric::damage(tree_, {.seed = 4, .switches = {.count = 1}, .links = {.count = 20}});
         damaged_ = std::move(damaged.fabric);
         damaged_.title = "12-ary 3-tree, damaged and repaired";
