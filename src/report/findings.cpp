@@ -7,6 +7,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/table.hpp"
 #include "loom/fabric/placement.hpp"
+#include "loom/fabric/summary.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/traffic/catalogue.hpp"
 
@@ -209,7 +210,7 @@ Findings find(const SwitchGraph& graph, const Tables* tables, const FindOptions&
     Findings out;
     out.title = fabric.title;
     out.levels = fabric::find_levels(fabric);
-    out.deviations = out.levels.remarks;
+    out.deviations = fabric::summarise(fabric, out.levels).remarks;
     count_fabric(fabric, out);
 
     routing::Routing made;
