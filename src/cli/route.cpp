@@ -38,6 +38,7 @@ struct Options {
     std::uint64_t seed = 1;
     unsigned threads = 0;
     unsigned lanes = 8;
+    bool place_keepers = false;
     bool force = false;
 };
 
@@ -54,6 +55,7 @@ Outcome route(const Options& options, const routing::SwitchGraph& graph, const s
     how.seed = options.seed;
     how.threads = options.threads;
     how.lanes = options.lanes;
+    how.place_keepers = options.place_keepers;
     if (!options.roots.empty()) how.roots = fabric::read_guids(options.roots);
     if (!options.compute.empty()) how.compute = fabric::read_guids(options.compute);
     how.progress = progress.callback();
@@ -174,6 +176,9 @@ void add_route(CLI::App& program, int& exit_code) {
     app->add_option("--seed", options->seed, "Seed of engines that choose at random")->capture_default_str();
     app->add_option("--threads", options->threads, "Threads, 0 for all cores; the tables do not depend on it")
         ->capture_default_str();
+    app->add_flag("--place-keepers", options->place_keepers,
+                  "ftree: route as if hosts missing from a leaf were there, so that one host more or less\n"
+                  "leaves the routes to all others alone");
     app->add_flag("--force", options->force,
                   "Write tables that need several virtual lanes in a form that cannot say so");
     add_common(*app, options->common);

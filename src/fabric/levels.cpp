@@ -1,6 +1,8 @@
 #include "loom/fabric/levels.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "fabric/tree_order.hpp"
 #include "loom/base/error.hpp"
@@ -266,6 +268,23 @@ std::vector<HostPort> host_order(const Fabric& fabric, const Levels& levels) {
 
 std::vector<HostPort> host_order(const Fabric& fabric) {
     return host_order(fabric, find_levels(fabric));
+}
+
+std::vector<PortNum> host_places(const Fabric& fabric, std::span<const HostPort> hosts) {
+    std::map<NodeId, std::size_t> count;  // by leaf
+    std::set<PortNum> used;
+    std::size_t most = 0;
+    for (const HostPort& host : hosts) {
+        most = std::max(most, ++count[fabric.port(host.switch_port).node]);
+        used.insert(fabric.port(host.switch_port).number);
+    }
+    if (used.size() > most + most / 2) return {};
+    for (const auto& [leaf, hosts_there] : count)
+        for (const PortNum number : used) {
+            if (number.value > fabric.node(leaf).ports || !fabric.port(leaf, number).connected()) continue;
+            if (fabric.node(fabric.port(fabric.port(leaf, number).peer).node).kind == NodeKind::switch_) return {};
+        }
+    return {used.begin(), used.end()};
 }
 
 }  // namespace loom::fabric

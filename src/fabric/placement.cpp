@@ -4,7 +4,6 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "loom/base/error.hpp"
@@ -110,22 +109,13 @@ Placement place_in_order(const Fabric& fabric) {
 Placement place_with_keepers(const Fabric& fabric) {
     const auto order = host_order(fabric);
     const auto leaf = [&](const HostPort& host) { return fabric.port(host.switch_port).node; };
-    std::unordered_map<NodeId, std::size_t> count;
-    std::set<PortNum> used;
-    std::size_t most = 0;
-    for (const HostPort& host : order) {
-        most = std::max(most, ++count[leaf(host)]);
-        used.insert(fabric.port(host.switch_port).number);
-    }
-    // Where all leaves have their hosts on about the same ports, a port is a place; otherwise the
-    // hosts of a leaf are counted and the keepers come last.
-    bool by_port = used.size() <= most + most / 2;
-    for (const auto& [sw, hosts] : count)
-        for (const PortNum number : used)
-            by_port =
-                by_port && (number.value > fabric.node(sw).ports || !fabric.port(sw, number).connected() ||
-                            fabric.node(fabric.port(fabric.port(sw, number).peer).node).kind != NodeKind::switch_);
-    const std::size_t places = by_port ? used.size() : most;
+    const std::vector<PortNum> ports = host_places(fabric, order);
+    std::size_t places = ports.size();
+    if (ports.empty())  // hosts of a leaf are counted and the keepers come last
+        for (std::size_t i = 0, first = 0; i < order.size(); ++i) {
+            if (leaf(order[i]) != leaf(order[first])) first = i;
+            places = std::max(places, i - first + 1);
+        }
 
     Placement placement;
     for (std::size_t i = 0; i < order.size();) {
@@ -133,8 +123,8 @@ Placement place_with_keepers(const Fabric& fabric) {
         placement.hosts.resize(first + places, no_port);
         const NodeId here = leaf(order[i]);
         for (std::size_t counted = 0; i < order.size() && leaf(order[i]) == here; ++i, ++counted) {
-            const auto port = used.find(fabric.port(order[i].switch_port).number);
-            placement.hosts[first + (by_port ? static_cast<std::size_t>(std::distance(used.begin(), port)) : counted)] =
+            const auto port = std::lower_bound(ports.begin(), ports.end(), fabric.port(order[i].switch_port).number);
+            placement.hosts[first + (ports.empty() ? counted : static_cast<std::size_t>(port - ports.begin()))] =
                 order[i].port;
         }
     }

@@ -1,7 +1,6 @@
 #include "routing/rank_index.hpp"
 
 #include <algorithm>
-#include <set>
 
 namespace loom::routing {
 namespace {
@@ -27,21 +26,6 @@ std::vector<std::uint32_t> with_gaps(std::span<const RankedHost> hosts, const st
         if (piece >= next.size()) next.resize(piece + 1, 0);
         for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) numbers.push_back(next[piece]++);
         next[piece] += gap[leaf];
-    }
-    return numbers;
-}
-
-// Place on the leaf plus the places of all leaves before; `place` says which place a host has.
-template <class Place>
-std::vector<std::uint32_t> by_leaf(std::span<const RankedHost> hosts, std::uint32_t places, Place place) {
-    std::vector<std::uint32_t> numbers, leaves(1, 0);
-    const std::vector<std::size_t> starts = leaf_starts(hosts);
-    for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
-        const std::uint32_t piece = hosts[starts[leaf]].piece;
-        if (piece >= leaves.size()) leaves.resize(piece + 1, 0);
-        const std::uint32_t first = leaves[piece]++ * places;
-        for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i)
-            numbers.push_back(first + place(hosts[i], static_cast<std::uint32_t>(i - starts[leaf])));
     }
     return numbers;
 }
@@ -102,22 +86,6 @@ private:
     std::uint32_t worst_ = 1;
 };
 
-// The ports that hosts have on leaves, when those mean the same on every leaf; else empty.
-std::vector<std::uint8_t> common_host_ports(const SwitchGraph& graph, std::span<const RankedHost> hosts,
-                                            std::size_t most_on_a_leaf) {
-    std::set<std::uint8_t> used;
-    for (const RankedHost& host : hosts) used.insert(host.port);
-    if (used.size() > most_on_a_leaf + most_on_a_leaf / 2) return {};
-    for (const std::size_t start : leaf_starts(hosts)) {
-        if (start == hosts.size()) break;
-        for (const std::uint8_t port : used)
-            if (port <= graph.port_count(hosts[start].leaf) &&
-                graph.next(graph.channel(hosts[start].leaf, port)) != none)
-                return {};
-    }
-    return {used.begin(), used.end()};
-}
-
 // Chooses the gaps after leaves that are not full: all or none to begin with, then one after the other.
 void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts, const TreeShape& shape,
                     std::size_t most_on_a_leaf, std::vector<std::uint32_t>& gap) {
@@ -156,26 +124,35 @@ void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::si
 
 }  // namespace
 
-std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts,
-                                        const TreeShape& shape, bool place_keepers) {
+std::vector<std::uint32_t> number_hosts(std::span<const RankedHost> hosts, const TreeShape& shape) {
     const std::vector<std::size_t> starts = leaf_starts(hosts);
     std::size_t most = 0, least = hosts.size();
     for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
         most = std::max(most, starts[leaf + 1] - starts[leaf]);
         least = std::min(least, starts[leaf + 1] - starts[leaf]);
     }
-    const auto places = static_cast<std::uint32_t>(most);
-    const auto counted = [](const RankedHost&, std::uint32_t ordinal) { return ordinal; };
-    if (place_keepers) {
-        const std::vector<std::uint8_t> ports = common_host_ports(graph, hosts, most);
-        if (ports.empty()) return by_leaf(hosts, places, counted);
-        return by_leaf(hosts, static_cast<std::uint32_t>(ports.size()), [&](const RankedHost& host, std::uint32_t) {
-            return static_cast<std::uint32_t>(std::lower_bound(ports.begin(), ports.end(), host.port) - ports.begin());
-        });
-    }
     std::vector<std::uint32_t> gap(starts.size() - 1, 0);
     if (most != least && !shape.slots.empty()) close_the_ring(hosts, starts, shape, most, gap);
     return with_gaps(hosts, starts, gap);
+}
+
+std::vector<std::uint32_t> number_places(std::span<const RankedHost> hosts, std::span<const PortNum> ports) {
+    const std::vector<std::size_t> starts = leaf_starts(hosts);
+    std::size_t places = ports.size();
+    for (std::size_t leaf = 0; leaf + 1 < starts.size() && ports.empty(); ++leaf)
+        places = std::max(places, starts[leaf + 1] - starts[leaf]);
+    std::vector<std::uint32_t> numbers, leaves(1, 0);  // leaves so far, by piece
+    for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
+        const std::uint32_t piece = hosts[starts[leaf]].piece;
+        if (piece >= leaves.size()) leaves.resize(piece + 1, 0);
+        const std::size_t first = leaves[piece]++ * places;
+        for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) {
+            const auto port = std::lower_bound(ports.begin(), ports.end(), PortNum{hosts[i].port});
+            const std::size_t place = ports.empty() ? i - starts[leaf] : static_cast<std::size_t>(port - ports.begin());
+            numbers.push_back(static_cast<std::uint32_t>(first + place));
+        }
+    }
+    return numbers;
 }
 
 }  // namespace loom::routing

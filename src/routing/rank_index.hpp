@@ -28,8 +28,12 @@ struct TreeShape {
 // rank. With hosts missing no numbering suits every shift: ranks meet contention where the ring of ranks
 // closes, numbers that restart at each leaf meet it behind every leaf that is not full. Numbers may be left
 // out after such leaves; which, is searched for as long as about 50 ms allow (to some 1,500 hosts; ranks
-// beyond). With `place_keepers` a host's number depends on its leaf and port alone, missing hosts keep theirs.
-[[nodiscard]] std::vector<std::uint32_t> number_hosts(const SwitchGraph& graph, std::span<const RankedHost> hosts,
-                                                      const TreeShape& shape, bool place_keepers);
+// beyond).
+[[nodiscard]] std::vector<std::uint32_t> number_hosts(std::span<const RankedHost> hosts, const TreeShape& shape);
+
+// Numbers that depend on a host's leaf and place alone, so that missing hosts keep theirs (Zahavi 2009, section
+// 3.2). `ports` are the places of fabric::host_places; when empty, hosts are counted on each leaf.
+[[nodiscard]] std::vector<std::uint32_t> number_places(std::span<const RankedHost> hosts,
+                                                       std::span<const PortNum> ports);
 
 }  // namespace loom::routing

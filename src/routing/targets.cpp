@@ -71,6 +71,7 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
     std::vector<std::uint32_t> ranked;
     std::vector<bool> is_ranked(destinations.size(), false);
     std::vector<RankedHost> hosts;
+    std::vector<fabric::HostPort> host_ports;
     for (const fabric::HostPort& host : host_order(fabric, levels)) {
         const std::uint32_t i = destination_of[host.port.value];
         const fabric::Port& end = fabric.port(host.port);
@@ -79,8 +80,11 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
         ranked.push_back(i);
         is_ranked[i] = true;
         hosts.push_back({destinations[i].sw, destinations[i].port, piece[destinations[i].sw]});
+        host_ports.push_back(host);
     }
-    const std::vector<std::uint32_t> numbers = number_hosts(graph, hosts, shape_of(tree), options.place_keepers);
+    const std::vector<std::uint32_t> numbers = options.place_keepers
+                                                   ? number_places(hosts, host_places(fabric, host_ports))
+                                                   : number_hosts(hosts, shape_of(tree));
 
     const auto add = [&](const Destination& to, std::uint32_t index) {
         if (targets_.size() == ranked_ || targets_.back().sw != to.sw)

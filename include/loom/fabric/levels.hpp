@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,10 @@ struct Levels {
 // come last. The same order for every engine.
 [[nodiscard]] std::vector<HostPort> host_order(const Fabric& fabric, const Levels& levels);
 [[nodiscard]] std::vector<HostPort> host_order(const Fabric& fabric);
+
+// The ports on which leaves have their hosts, in order, where a port is the same place on every leaf: no leaf
+// has a cable to a switch there, and there are not many more such ports than hosts on the fullest leaf.
+// Else empty: then hosts can only be counted.
+[[nodiscard]] std::vector<PortNum> host_places(const Fabric& fabric, std::span<const HostPort> hosts);
 
 }  // namespace loom::fabric
