@@ -129,13 +129,15 @@ private:
     // A switch with hosts is a spine all the same when the host-bearing switches around it (one or two
     // cables away) are clearly farther from the machine's hosts than it is itself. With as many hosts as
     // a leaf has, and no leaf right below it, it must be much closer: a leaf with a cable straight to a
-    // root gains a hop too, but not half of the way.
+    // root gains a hop too, but not half of the way. Small and damaged fabrics leave distances undecided: a
+    // switch whose neighbours nearly all have twice its hosts or more is above them, whatever the distances.
     [[nodiscard]] bool is_above_leaves(std::uint32_t s) {
         seen_.resize(fabric_.node_count(), 0);
         ++stamp_;
         seen_[s] = stamp_;
         double sum = 0, weight = 0, squares = 0;
         bool leaf_below = false;
+        std::size_t richer = 0;
         const auto count = [&](std::uint32_t other) {
             if (seen_[other] == stamp_) return;
             seen_[other] = stamp_;
@@ -145,10 +147,12 @@ private:
         };
         for (const std::uint32_t near : neighbours(s)) {
             count(near);
+            richer += hosts_[near] >= 2 * hosts_[s];
             leaf_below = leaf_below || (hosts_[near] != 0 && remoteness_[near] > remoteness_[s] + closer_than_a_leaf);
         }
         for (const std::uint32_t near : neighbours(s))
             for (const std::uint32_t far : neighbours(near)) count(far);
+        if (4 * richer >= 3 * neighbours(s).size() && richer != 0) return true;
         if (weight == 0 || remoteness_[s] >= sum / weight - closer_than_a_leaf) return false;
         const double hosts_of_a_leaf = squares / weight;  // as a host around here sees it
         return leaf_below || hosts_[s] < hosts_of_a_leaf / 2 || remoteness_[s] < much_closer * sum / weight;

@@ -1,45 +1,33 @@
 #include "routing/detours.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace loom::routing {
 namespace {
 
+using Filled = FtreeRow::Filled;
+
 class Detours {
 public:
-    Detours(const Tree& tree, const Targets& targets)
-        : tree_(tree),
-          targets_(targets),
-          pivot_hops_(tree.graph().switch_count(), none),
-          has_end_ports_(tree.graph().switch_count(), false) {
+    Detours(const Tree& tree, const Targets& targets, const Reach& above)
+        : tree_(tree), targets_(targets), has_end_ports_(tree.graph().switch_count(), false) {
         for (const Target& target : targets.all().first(targets.hosts())) has_end_ports_[target.sw] = true;
-        const SwitchGraph& graph = tree.graph();
-        for (const SwitchIndex start : tree.top_down()) {
-            if (pivot_hops_[start] != none) continue;
-            const SwitchIndex pivot = find_pivot(start);
-            std::vector<SwitchIndex> queue{pivot};
-            pivot_hops_[pivot] = 0;
-            for (std::size_t head = 0; head < queue.size(); ++head)
-                for (ChannelIndex c = graph.base()[queue[head]]; c < graph.base()[queue[head] + 1]; ++c)
-                    if (const SwitchIndex other = graph.next(c); other != none && pivot_hops_[other] == none) {
-                        pivot_hops_[other] = pivot_hops_[queue[head]] + 1;
-                        queue.push_back(other);
-                    }
-        }
+        find_pivots(above);
     }
 
-    std::size_t fill(std::span<const FtreeRow::Filled> state, Tables& tables) const {
-        std::size_t filled = 0;
+    std::size_t fill(std::span<const Filled> state, Tables& tables) const {
+        std::size_t filled = fill_by_pivot(state, tables);
         const auto hosts = targets_.all().first(targets_.hosts());
         const auto switches = targets_.all().subspan(targets_.hosts());
         for (bool changed = true; changed;) {
             changed = false;
             for (SwitchIndex s = 0; s < tables.switch_count(); ++s) {
-                if (state[s] == FtreeRow::Filled::all) continue;
+                if (state[s] == Filled::all) continue;
                 const std::size_t now =
-                    state[s] == FtreeRow::Filled::all_but_end_ports ? fill_row(s, tables, hosts, true) : 0;
-                changed = fill_row(s, tables, switches, false) + now != 0 || changed;
+                    state[s] == Filled::all_but_end_ports ? fill_by_neighbours(s, tables, hosts) : 0;
+                changed = fill_by_neighbours(s, tables, switches) + now != 0 || changed;
                 if (has_end_ports_[s]) filled += now;
             }
         }
@@ -47,62 +35,92 @@ public:
     }
 
 private:
-    // The leaf with the most ways up in the piece of the fabric that `start` is in.
-    SwitchIndex find_pivot(SwitchIndex start) {
-        const SwitchGraph& graph = tree_.graph();
-        seen_.assign(graph.switch_count(), false);
-        std::vector<SwitchIndex> queue{start};
-        seen_[start] = true;
-        SwitchIndex best = start;
-        const auto merit = [&](SwitchIndex s) { return std::pair(tree_.top() - tree_.level(s), tree_.up(s).size()); };
-        for (std::size_t head = 0; head < queue.size(); ++head) {
-            if (merit(queue[head]) > merit(best)) best = queue[head];
-            for (ChannelIndex c = graph.base()[queue[head]]; c < graph.base()[queue[head] + 1]; ++c)
-                if (const SwitchIndex other = graph.next(c); other != none && !seen_[other]) {
-                    seen_[other] = true;
-                    queue.push_back(other);
-                }
+    // The way towards the pivot of its part of the fabric, for every switch that has one.
+    struct Step {
+        SwitchIndex next = none;
+        std::uint8_t port = 0;
+        std::uint8_t hops = unreachable;
+    };
+
+    // One pivot for each part of the fabric: the leaf with most ways up.
+    void find_pivots(const Reach& above) {
+        const std::uint32_t count = tree_.graph().switch_count();
+        step_.assign(count, {});
+        std::vector<SwitchIndex> candidates(count);
+        std::iota(candidates.begin(), candidates.end(), 0u);
+        std::stable_sort(candidates.begin(), candidates.end(), [&](SwitchIndex a, SwitchIndex b) {
+            return std::pair(tree_.level(a), tree_.up(b).size()) < std::pair(tree_.level(b), tree_.up(a).size());
+        });
+        std::vector<std::uint8_t> hops(count);
+        for (const SwitchIndex pivot : candidates) {
+            if (step_[pivot].hops != unreachable) continue;
+            up_down_hops(tree_, above, pivot, hops);
+            for (SwitchIndex s = 0; s < count; ++s) {
+                if (hops[s] == unreachable || step_[s].hops != unreachable) continue;
+                step_[s].hops = hops[s];
+                const bool below_s = std::any_of(above.of(pivot).begin(), above.of(pivot).end(),
+                                                 [&](const Reached& ancestor) { return ancestor.sw == s; });
+                for (const Cable& cable : below_s ? tree_.down(s) : tree_.up(s))
+                    if (hops[cable.other] + 1 == hops[s] && step_[s].next == none) {
+                        step_[s].next = cable.other;
+                        step_[s].port = cable.port;
+                    }
+            }
         }
-        return best;
     }
 
-    std::size_t fill_row(SwitchIndex s, Tables& tables, std::span<const Target> targets, bool by_pivot) const {
+    std::size_t fill_by_pivot(std::span<const Filled> state, Tables& tables) const {
+        std::vector<SwitchIndex> nearest_first;
+        for (SwitchIndex s = 0; s < tables.switch_count(); ++s)
+            if (state[s] == Filled::all_but_end_ports && step_[s].next != none) nearest_first.push_back(s);
+        std::stable_sort(nearest_first.begin(), nearest_first.end(),
+                         [&](SwitchIndex a, SwitchIndex b) { return step_[a].hops < step_[b].hops; });
+        std::size_t filled = 0;
+        for (const SwitchIndex s : nearest_first) {
+            const auto row = tables.row(s);
+            const auto next = std::as_const(tables).row(step_[s].next);
+            for (const Target& target : targets_.all().first(targets_.hosts())) {
+                if (row[target.lid.value] != no_route || next[target.lid.value] == no_route) continue;
+                row[target.lid.value] = step_[s].port;
+                filled += has_end_ports_[s];
+            }
+        }
+        return filled;
+    }
+
+    // Children first: they are nearer to where everything is.
+    std::size_t fill_by_neighbours(SwitchIndex s, Tables& tables, std::span<const Target> targets) const {
         const auto row = tables.row(s);
         std::vector<Lid> missing;
         for (const Target& target : targets)
             if (row[target.lid.value] == no_route) missing.push_back(target.lid);
-        if (missing.empty()) return 0;
-        std::vector<Cable> ways(tree_.down(s).begin(), tree_.down(s).end());
-        ways.insert(ways.end(), tree_.up(s).begin(), tree_.up(s).end());
-        if (by_pivot)
-            std::stable_sort(ways.begin(), ways.end(), [&](const Cable& a, const Cable& b) {
-                return pivot_hops_[a.other] < pivot_hops_[b.other];
-            });
         std::size_t filled = 0;
-        for (const Cable& way : ways) {
-            const auto next = std::as_const(tables).row(way.other);
-            std::erase_if(missing, [&](Lid lid) {
-                if (next[lid.value] == no_route) return false;
-                row[lid.value] = way.port;
-                ++filled;
-                return true;
-            });
-            if (missing.empty()) break;
-        }
+        for (const auto& ways : {tree_.down(s), tree_.up(s)})
+            for (const Cable& way : ways) {
+                if (missing.empty()) return filled;
+                const auto next = std::as_const(tables).row(way.other);
+                std::erase_if(missing, [&](Lid lid) {
+                    if (next[lid.value] == no_route) return false;
+                    row[lid.value] = way.port;
+                    ++filled;
+                    return true;
+                });
+            }
         return filled;
     }
 
     const Tree& tree_;
     const Targets& targets_;
-    std::vector<std::uint32_t> pivot_hops_;
-    std::vector<bool> has_end_ports_, seen_;
+    std::vector<Step> step_;
+    std::vector<bool> has_end_ports_;
 };
 
 }  // namespace
 
-std::size_t fill_detours(const Tree& tree, const Targets& targets, std::span<const FtreeRow::Filled> filled,
+std::size_t fill_detours(const Tree& tree, const Targets& targets, const Reach& above, std::span<const Filled> filled,
                          Tables& tables) {
-    return Detours(tree, targets).fill(filled, tables);
+    if (std::all_of(filled.begin(), filled.end(), [](Filled f) { return f == Filled::all; })) return 0;
+    return Detours(tree, targets, above).fill(filled, tables);
 }
 
 }  // namespace loom::routing

@@ -6,12 +6,13 @@
 
 namespace loom::routing {
 
-// Fills entries still without a route (a host on one spine from another, a spine's own LID): they go to a
-// neighbour that has one. For end ports the neighbours nearest to one pivot leaf come first: all such routes
-// then turn upwards in one place, and no two of them can wait for each other in a circle. `filled` says of each
-// row what is missing. Returns how many entries of end ports were filled on switches that have end ports
+// Fills entries still without a route (a host on one spine from another, a spine's own LID). For end ports
+// they go towards one pivot leaf, up and down as ever, until they meet a switch that has a route: all such ways
+// turn upwards again at the pivot or right above it, so that in a sound tree no two can wait for each other in a
+// circle. What not even the pivot reaches, and switches, go to any neighbour that has a route. `filled` says
+// of each row what is missing. Returns how many entries of end ports were filled on switches that have end ports
 // themselves: elsewhere such entries carry nothing.
-std::size_t fill_detours(const Tree& tree, const Targets& targets, std::span<const FtreeRow::Filled> filled,
-                         Tables& tables);
+std::size_t fill_detours(const Tree& tree, const Targets& targets, const Reach& above,
+                         std::span<const FtreeRow::Filled> filled, Tables& tables);
 
 }  // namespace loom::routing

@@ -3,6 +3,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/parallel.hpp"
+#include "loom/routing/check.hpp"
 #include "loom/routing/engine.hpp"
 #include "routing/detours.hpp"
 #include "routing/ftree_row.hpp"
@@ -46,6 +47,17 @@ void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targ
                           " down and up again, for end ports that no other way joins");
 }
 
+// Some hosts are joined by no way up and down the levels, and the ways that join them would deadlock.
+Routing route_around(const SwitchGraph& graph, const RouteOptions& options, std::size_t turned) {
+    Routing result = route_updn(graph, options);
+    result.remarks.insert(
+        result.remarks.begin(),
+        "no fat tree: for " + counted(turned, "pair of a switch and an end port", "pairs of a switch and an end port") +
+            " no way goes up and then down its levels, and ways that turn up again would deadlock; routed up/down "
+            "around one root instead, which costs balance");
+    return result;
+}
+
 enum class Needs : std::uint8_t { any_tree, complete_tree };
 
 Routing route_tree(const SwitchGraph& graph, const RouteOptions& options, std::string_view engine, Needs needs) {
@@ -61,7 +73,7 @@ Routing route_tree(const SwitchGraph& graph, const RouteOptions& options, std::s
     const Targets targets(tree, levels, options);
     const Trunks trunks(tree, targets);
 
-    HopMatrix hops;
+    TreeHops hops;
     if (!complete) {
         hops.assign(graph.switch_count(), std::vector<std::uint8_t>(graph.switch_count()));
         parallel_for(graph.switch_count(), options.threads, 32, [&](std::size_t begin, std::size_t end) {
@@ -79,7 +91,11 @@ Routing route_tree(const SwitchGraph& graph, const RouteOptions& options, std::s
             filled[s] = filler.fill(s, result.tables.row(s));
         }
     });
-    const std::size_t turned = fill_detours(tree, targets, filled, result.tables);
+    const std::size_t turned = fill_detours(tree, targets, above, filled, result.tables);
+    if (turned != 0 && !check(graph, result.tables, {.threads = options.threads}).ok()) {
+        if (needs == Needs::any_tree) return route_around(graph, options, turned);
+        throw Error(std::string(engine) + " cannot join the end ports above the leaves without a deadlock; ftree can");
+    }
     explain(levels, tree, targets, trunks, turned, result.remarks);
     return result;
 }

@@ -5,7 +5,7 @@
 namespace loom::routing {
 
 FtreeRow::FtreeRow(const Tree& tree, const Targets& targets, const Trunks& trunks, const Reach& above,
-                   const Reach& below, const HopMatrix& hops)
+                   const Reach& below, const TreeHops& hops)
     : tree_(tree),
       targets_(targets),
       trunks_(trunks),

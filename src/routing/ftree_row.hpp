@@ -16,7 +16,7 @@ namespace loom::routing {
 
 // Fewest up-then-down hops, by [target switch][from switch]; empty when the tree is complete and every root
 // is above every leaf: then every trunk is on a shortest way.
-using HopMatrix = std::vector<std::vector<std::uint8_t>>;
+using TreeHops = std::vector<std::vector<std::uint8_t>>;
 
 // Fills rows, one at a time; make one for each thread. A row depends on nothing but the trunks, so that
 // rows can be filled in any order. Its rule for a target: on the trunk, follow it down; above the
@@ -27,7 +27,7 @@ using HopMatrix = std::vector<std::vector<std::uint8_t>>;
 class FtreeRow {
 public:
     FtreeRow(const Tree& tree, const Targets& targets, const Trunks& trunks, const Reach& above, const Reach& below,
-             const HopMatrix& hops);
+             const TreeHops& hops);
 
     // Returns whether every target has a route now; leaves no_route where no way goes up first and down after.
     enum class Filled : std::uint8_t { all, all_but_switches, all_but_end_ports };
@@ -69,7 +69,7 @@ private:
     const Trunks& trunks_;
     const Reach& above_;
     const Reach& below_;
-    const HopMatrix& hops_;
+    const TreeHops& hops_;
     std::vector<Entry> entries_;                   // by switch; one more for "trunk has ended"
     std::vector<std::vector<std::uint8_t>> sets_;  // of ports
     std::map<std::pair<std::uint16_t, std::uint16_t>, std::uint16_t> joined_;

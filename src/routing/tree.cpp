@@ -172,18 +172,25 @@ void Tree::find_asymmetry(const fabric::Levels& levels) {
         shape[s] = {group_sizes(up(s)), group_sizes(down(s))};
         ++votes[level_[s]][shape[s]];
     }
+    // Of two shapes that equally many have, the one with more cables is the rule: cables go missing.
+    const auto cables_of = [](const Shape& shape_of_one) {
+        std::size_t cables = 0;
+        for (const auto& sizes : {shape_of_one.first, shape_of_one.second})
+            for (const auto& [size, count] : sizes) cables += size * count;
+        return cables;
+    };
+    const auto fewer_votes = [&](const auto& a, const auto& b) {
+        return std::pair(a.second, cables_of(a.first)) < std::pair(b.second, cables_of(b.first));
+    };
     for (SwitchIndex s = 0; s < graph_->switch_count() && asymmetry_.empty(); ++s) {
-        const Shape& rule =
-            std::max_element(votes[level_[s]].begin(), votes[level_[s]].end(), [](const auto& a, const auto& b) {
-                return a.second < b.second;
-            })->first;
+        const Shape& rule = std::max_element(votes[level_[s]].begin(), votes[level_[s]].end(), fewer_votes)->first;
         if (shape[s] == rule) continue;
         const bool up_differs = shape[s].first != rule.first;
         const char* direction = up_differs ? "up-going" : "down-going";
         asymmetry_ = "switch " + describe(graph_->fabric(), graph_->node(s)) + " of level " +
                      std::to_string(level_[s]) + " has " +
                      in_words(up_differs ? shape[s].first : shape[s].second, direction) +
-                     " where most of its level have " + in_words(up_differs ? rule.first : rule.second, direction);
+                     " where its level should have " + in_words(up_differs ? rule.first : rule.second, direction);
     }
     if (asymmetry_.empty())
         for (const std::string& remark : levels.remarks)

@@ -191,7 +191,7 @@ TEST(Ftree, RoutesDamagedTreesWhollyAndSaysWhatIsMissing) {
         expect_every_lid_reached(routed);
         EXPECT_EQ(contention(routed).lost, 0u);
         ASSERT_FALSE(routed.routing.remarks.empty());
-        EXPECT_THAT(routed.routing.remarks.front(), HasSubstr("where most of its level have"));
+        EXPECT_THAT(routed.routing.remarks.front(), HasSubstr("where its level should have"));
     }
 }
 
@@ -294,8 +294,8 @@ TEST(Dmodk, RefusesADamagedTreeAndNamesTheFirstSwitchThatDiffers) {
         route(std::move(fabric), route_dmodk);
         FAIL() << "a damaged tree was routed";
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("switch L0-02 of level 0 has 3 up-going groups of 1 port where most of its "
-                                            "level have 4 up-going groups of 1 port"));
+        EXPECT_THAT(error.what(), HasSubstr("switch L0-02 of level 0 has 3 up-going groups of 1 port where its "
+                                            "level should have 4 up-going groups of 1 port"));
     }
 }
 

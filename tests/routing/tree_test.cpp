@@ -77,7 +77,7 @@ TEST(Tree, NamesTheFirstSwitchThatBreaksTheSymmetry) {
 
     EXPECT_FALSE(tree.complete());
     EXPECT_EQ(tree.asymmetry(),
-              "switch L1-01 of level 1 has 3 up-going groups of 1 port where most of its level have 4 up-going groups "
+              "switch L1-01 of level 1 has 3 up-going groups of 1 port where its level should have 4 up-going groups "
               "of 1 port");
 }
 

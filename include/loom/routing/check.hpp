@@ -83,8 +83,8 @@ struct CheckReport {
 };
 
 struct CheckOptions {
-    unsigned threads = 1;                  // 0: all cores; the report never depends on it
-    std::function<void(double)> progress;  // called with 0..1 now and then, if set
+    unsigned threads = 1;                       // 0: all cores; the report never depends on it
+    std::function<void(double)> progress = {};  // called with 0..1 now and then, if set
 };
 
 // Walks every route from every switch to every LID. Dependencies of channels are those that packets
