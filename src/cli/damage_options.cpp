@@ -56,7 +56,7 @@ void DamageOptions::add_to(CLI::App& app) {
         ->type_name("NODE")
         ->allow_extra_args(false)
         ->group(group);
-    app.add_option("--cut", cables, "Take out the cable in this port (repeatable)")
+    app.add_option("--cut", cables, "Take out the cable in this port of a node, by name or GUID (repeatable)")
         ->type_name("NODE:PORT")
         ->allow_extra_args(false)
         ->group(group);

@@ -76,7 +76,9 @@ void print_summary(const Reading& reading, const Summary& s) {
     if (!text.empty()) fmt::print("  switches: {}\n", text);
     text.clear();
     for (const auto& [rate, links] : s.rates)
-        text += fmt::format("{}{} x {}", text.empty() ? "" : ", ", grouped(links), rate);
+        text +=
+            (text.empty() ? "" : ", ") + (rate == to_string(LinkRate{}) ? grouped(links) + " of unknown rate"
+                                                                        : fmt::format("{} x {}", grouped(links), rate));
     if (!text.empty()) fmt::print("  links: {}\n", text);
     if (s.lids != 0)
         fmt::print("  LIDs: {}{}\n", grouped(s.lids), s.lmc == 0 ? "" : fmt::format(", LMC {}", s.lmc));

@@ -32,15 +32,22 @@ struct Options {
 
 nlohmann::ordered_json to_json(const report::Findings& f) {
     using Kind = report::Verdict::Kind;
-    nlohmann::ordered_json out{{"title", f.title},     {"hosts", f.hosts},   {"switches", f.switches},
-                               {"routers", f.routers}, {"cables", f.cables}, {"ranks", f.ranks}};
+    nlohmann::ordered_json out{{"title", f.title},
+                               {"hosts", f.hosts},
+                               {"switches", f.switches},
+                               {"routers", f.routers},
+                               {"aggregation_nodes", f.aggregation_nodes},
+                               {"cables", f.cables},
+                               {"ranks", f.ranks}};
     for (const report::LevelLine& line : f.level_lines)
         out["levels"].push_back({{"name", line.name},
                                  {"switches", line.switches},
                                  {"hosts", line.hosts},
                                  {"up", line.up},
                                  {"down", line.down},
-                                 {"inside", line.inside}});
+                                 {"inside", line.inside},
+                                 {"oversubscription", line.up == 0 ? nlohmann::ordered_json()
+                                                                   : nlohmann::ordered_json(line.oversubscription)}});
     out["deviations"] = f.deviations;
     out["engine"] = f.engine;
     out["routed_here"] = f.routed_here;

@@ -1,6 +1,8 @@
 #include "loom/fabric/fabric.hpp"
 
 #include <cstdio>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "loom/base/error.hpp"
@@ -131,6 +133,17 @@ void Fabric::assign_lids(std::uint8_t lmc) {
         if (n.kind == NodeKind::switch_) give(ports_[n.first_port], 0);
 }
 
+void mark_shared_names(Fabric& fabric) {
+    std::unordered_map<std::string_view, NodeId> first;
+    first.reserve(fabric.node_count());
+    for (std::uint32_t i = 0; i < fabric.node_count(); ++i) fabric.node(NodeId{i}).shares_name = false;
+    for (std::uint32_t i = 0; i < fabric.node_count(); ++i) {
+        Node& node = fabric.node(NodeId{i});
+        const auto [entry, is_new] = first.try_emplace(node.name, NodeId{i});
+        if (!is_new) node.shares_name = fabric.node(entry->second).shares_name = true;
+    }
+}
+
 std::string to_string(Guid guid) {
     char text[24];
     std::snprintf(text, sizeof text, "0x%016llx", static_cast<unsigned long long>(guid.value));
@@ -139,7 +152,8 @@ std::string to_string(Guid guid) {
 
 std::string describe(const Fabric& fabric, NodeId id) {
     const Node& node = fabric.node(id);
-    return node.name.empty() ? to_string(node.guid) : node.name;
+    if (node.name.empty()) return to_string(node.guid);
+    return node.shares_name ? node.name + " (" + to_string(node.guid) + ")" : node.name;
 }
 
 std::string describe(const Fabric& fabric, NodeId id, PortNum port) {

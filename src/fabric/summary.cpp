@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 
@@ -18,6 +19,7 @@ public:
         count_nodes();
         count_links();
         count_levels();
+        find_laggards();
         find_subnets();
         write_remarks();
         return std::move(result_);
@@ -26,6 +28,11 @@ public:
 private:
     [[nodiscard]] bool is_switch(NodeId id) const { return fabric_.node(id).kind == NodeKind::switch_; }
     [[nodiscard]] NodeId peer_of(const Port& port) const { return fabric_.port(port.peer).node; }
+
+    [[nodiscard]] std::string cable(const Port& port) const {
+        const Port& peer = fabric_.port(port.peer);
+        return describe(fabric_, port.node, port.number) + " - " + describe(fabric_, peer.node, peer.number);
+    }
 
     void count_nodes() {
         for (const Node& node : fabric_.nodes()) {
@@ -57,9 +64,9 @@ private:
             ++result_.rates[to_string(port.rate)];
             const LinkRate best = port.supported;
             if (best.megabits() > port.rate.megabits() && port.rate.megabits() != 0)
-                result_.slow.push_back({describe(fabric_, port.node, port.number) + " - " +
-                                            describe(fabric_, peer_of(port), fabric_.port(port.peer).number),
-                                        port.rate, best});
+                result_.slow.push_back({cable(port), port.rate, best});
+            result_.support_unknown += best.megabits() == 0;
+            loops_ += port.node == peer_of(port);
         }
         rates_known_ = std::ranges::none_of(result_.rates,
                                             [](const auto& rate) { return rate.first.find('?') != std::string::npos; });
@@ -103,6 +110,39 @@ private:
         }
         for (std::size_t level = 0; level < levels; ++level)
             if (above[level] > 0) result_.levels[level].oversubscription = below[level] / above[level];
+    }
+
+    // Where the source does not say what a cable could do, those between the same two levels tell: a 1x among
+    // many 4x is a bad cable. More than half of them must agree.
+    void find_laggards() {
+        const auto place = [&](NodeId id) { return is_switch(id) ? levels_.level[id.value] + 1u : 0u; };
+        using Between = std::pair<unsigned, unsigned>;
+        std::map<Between, std::map<std::uint32_t, std::pair<std::size_t, LinkRate>>> rates;
+        const auto each_cable = [&](auto&& visit) {
+            for (std::uint32_t i = 0; i < fabric_.port_count(); ++i)
+                if (const Port& port = fabric_.port(PortIndex{i});
+                    port.connected() && i < port.peer.value && port.rate.megabits() != 0 &&
+                    !is_aggregation_node(fabric_.node(port.node)) && !is_aggregation_node(fabric_.node(peer_of(port))))
+                    visit(port, Between(std::minmax(place(port.node), place(peer_of(port)))));
+        };
+        each_cable([&](const Port& port, Between between) {
+            auto& [count, rate] = rates[between][port.rate.megabits()];
+            ++count;
+            rate = port.rate;
+        });
+        std::map<Between, LinkRate> usual;
+        for (const auto& [between, counts] : rates) {
+            std::size_t all = 0;
+            for (const auto& [megabits, entry] : counts) all += entry.first;
+            for (const auto& [megabits, entry] : counts)
+                if (2 * entry.first > all) usual[between] = entry.second;
+        }
+        each_cable([&](const Port& port, Between between) {
+            if (port.supported.megabits() != 0) return;
+            if (const auto found = usual.find(between);
+                found != usual.end() && port.rate.megabits() < found->second.megabits())
+                result_.behind.push_back({cable(port), port.rate, found->second});
+        });
     }
 
     static void widen(Range& range, std::size_t value, bool first) {
@@ -189,6 +229,15 @@ private:
                             result_.slow.size(), result_.slow.size() == 1 ? "cable runs" : "cables run",
                             result_.slow[0].cable, to_string(result_.slow[0].rate),
                             to_string(result_.slow[0].supported)));
+        if (!result_.behind.empty())
+            say(fmt::format("{} slower than most between the same levels; the first is {} at {} where most run at {}",
+                            result_.behind.size() == 1 ? std::string("1 cable is")
+                                                       : fmt::format("{} cables are", result_.behind.size()),
+                            result_.behind[0].cable, to_string(result_.behind[0].rate),
+                            to_string(result_.behind[0].supported)));
+        if (loops_ != 0)
+            say(fmt::format("{} from a node to itself",
+                            loops_ == 1 ? std::string("1 cable leads") : fmt::format("{} cables lead", loops_)));
     }
 
     static constexpr std::uint32_t none = 0xffffffffu;
@@ -196,6 +245,7 @@ private:
     const Fabric& fabric_;
     const Levels& levels_;
     bool rates_known_ = false;
+    std::size_t loops_ = 0;                                  // cables from a node to itself
     std::vector<std::pair<std::size_t, NodeId>> fewest_up_;  // level, and a switch with fewer cables up than any before
     Summary result_;
 };

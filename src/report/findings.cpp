@@ -16,7 +16,6 @@ namespace loom::report {
 namespace {
 
 using fabric::Fabric;
-using fabric::NodeKind;
 using routing::CheckReport;
 using routing::Fault;
 using routing::SwitchGraph;
@@ -40,42 +39,64 @@ std::string plural(std::size_t count, std::string_view noun) {
     return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
 }
 
-void count_fabric(const Fabric& fabric, Findings& out) {
-    for (const fabric::Node& node : fabric.nodes()) {
-        out.switches += node.kind == NodeKind::switch_;
-        out.hosts += node.kind == NodeKind::host;
-        out.routers += node.kind == NodeKind::router;
-    }
+void count_fabric(const Fabric& fabric, const fabric::Summary& summary, Findings& out) {
+    out.switches = summary.switches;
+    out.hosts = summary.hosts;
+    out.routers = summary.routers;
+    out.aggregation_nodes = summary.aggregation_nodes;
     out.cables = fabric.link_count();
     const fabric::Levels& levels = out.levels;
     out.level_lines.resize(std::size_t{levels.top} + 1);
-    for (std::size_t level = 0; level <= levels.top; ++level)
-        out.level_lines[level].name = levels.top == 0       ? "switches"
-                                      : level == 0          ? "leaves"
-                                      : level == levels.top ? "roots"
-                                                            : fmt::format("level {}", level);
-    for (const NodeId node : fabric.nodes_of(NodeKind::switch_)) {
-        const std::uint8_t level = levels.level[node.value];
-        if (level == fabric::no_level) continue;
+    for (std::size_t level = 0; level <= levels.top; ++level) {
         LevelLine& line = out.level_lines[level];
-        ++line.switches;
-        for (const fabric::Port& port : fabric.ports(node)) {
-            if (!port.connected()) continue;
-            const NodeId other = fabric.port(port.peer).node;
-            const std::uint8_t other_level = levels.level[other.value];
-            if (fabric.node(other).kind != NodeKind::switch_) {
-                ++line.hosts;
-                ++line.down;
-            } else if (other_level == level) {
-                line.inside += node.value < other.value;
-            } else {
-                ++(other_level > level ? line.up : line.down);
-            }
-        }
+        line.name = levels.top == 0       ? "switches"
+                    : level == 0          ? "leaves"
+                    : level == levels.top ? "roots"
+                                          : fmt::format("level {}", level);
+        if (level >= summary.levels.size()) continue;
+        const fabric::LevelSummary& all = summary.levels[level];
+        line.switches = all.switches;
+        line.hosts = all.hosts;
+        line.up = all.up;
+        line.down = all.down;
+        line.oversubscription = all.oversubscription;
+    }
+    for (const fabric::Port& port : fabric.all_ports()) {
+        if (!port.connected()) continue;
+        const NodeId other = fabric.port(port.peer).node;
+        if (const std::uint8_t level = levels.level[port.node.value];
+            level != fabric::no_level && level == levels.level[other.value])
+            out.level_lines[level].inside += port.node.value < other.value;
     }
 }
 
-void judge(const SwitchGraph& graph, const CheckReport& check, Findings& out) {
+// A file that does not say what the ends of its cables support is no proof that they run at full speed.
+Verdict speed_verdict(std::size_t slow, const fabric::Summary& summary, std::size_t cables) {
+    using Kind = Verdict::Kind;
+    if (slow != 0)
+        return {Kind::note, "Full speed",
+                fmt::format("{} below what both ends support.",
+                            slow == 1 ? "One cable runs" : grouped(slow) + " cables run")};
+    const std::size_t behind = summary.behind.size();
+    const std::string others = behind == 0   ? "none is slower than most between the same levels"
+                               : behind == 1 ? "one is slower than most between the same levels"
+                                             : grouped(behind) + " are slower than most between the same levels";
+    if (summary.support_unknown == cables)
+        return {
+            Kind::note, "Full speed",
+            fmt::format("Not known from this file: it does not say what the ends of a cable support. Of its cables, "
+                        "{}.",
+                        others)};
+    if (summary.support_unknown != 0)
+        return {
+            Kind::note, "Full speed",
+            fmt::format("No cable is known to run below what both its ends support; of {} the file does not say, and "
+                        "{}.",
+                        plural(summary.support_unknown, "cable"), others)};
+    return {Kind::good, "Full speed", "No cable runs below what both its ends support."};
+}
+
+void judge(const SwitchGraph& graph, const CheckReport& check, const fabric::Summary& summary, Findings& out) {
     using Kind = Verdict::Kind;
     const auto faults = [&](Fault fault) { return check.faults[static_cast<std::size_t>(fault)]; };
     const std::uint64_t lost = faults(Fault::no_entry) + faults(Fault::dead_end);
@@ -149,12 +170,7 @@ void judge(const SwitchGraph& graph, const CheckReport& check, Findings& out) {
                                                                          : "within",
                          uneven->level, grouped(uneven->least), grouped(uneven->most), uneven->mean)});
     out.slow_count = check.slow.size();
-    out.verdicts.push_back(
-        check.slow.empty() ? Verdict{Kind::good, "Full speed", "No cable runs below what both its ends support."}
-                           : Verdict{Kind::note, "Full speed",
-                                     fmt::format("{} below what both ends support.",
-                                                 check.slow.size() == 1 ? "One cable runs"
-                                                                        : grouped(check.slow.size()) + " cables run")});
+    out.verdicts.push_back(speed_verdict(check.slow.size(), summary, out.cables));
     const Fabric& fabric = graph.fabric();
     for (const routing::SlowLink& link : check.slow) {
         if (out.slow.size() == 1000) break;
@@ -210,8 +226,9 @@ Findings find(const SwitchGraph& graph, const Tables* tables, const FindOptions&
     Findings out;
     out.title = fabric.title;
     out.levels = fabric::find_levels(fabric);
-    out.deviations = fabric::summarise(fabric, out.levels).remarks;
-    count_fabric(fabric, out);
+    const fabric::Summary summary = fabric::summarise(fabric, out.levels);
+    out.deviations = summary.remarks;
+    count_fabric(fabric, summary, out);
 
     routing::Routing made;
     if (tables == nullptr) {
@@ -231,7 +248,7 @@ Findings find(const SwitchGraph& graph, const Tables* tables, const FindOptions&
 
     const CheckReport check = routing::check(graph, *tables, {.threads = options.threads, .progress = {}});
     for (const std::string& remark : check.remarks) out.routing_remarks.push_back(remark);
-    judge(graph, check, out);
+    judge(graph, check, summary, out);
     if (options.progress) options.progress(0.3);
     analyse(graph, *tables, options, out);
     return out;

@@ -88,13 +88,11 @@ std::string levels_section(const Findings& f) {
         .column("host cables", true)
         .column("cables down", true)
         .column("cables up", true)
-        .column("up : down", true);
+        .column("oversubscription", true);
     for (std::size_t level = f.level_lines.size(); level-- > 0;) {
         const LevelLine& line = f.level_lines[level];
-        const bool root = line.up == 0 || line.down == 0;
-        table.row(
-            {line.name, grouped(line.switches), grouped(line.hosts), grouped(line.down), grouped(line.up),
-             root ? "" : fmt::format("{:.3g} : 1", static_cast<double>(line.up) / static_cast<double>(line.down))});
+        table.row({line.name, grouped(line.switches), grouped(line.hosts), grouped(line.down), grouped(line.up),
+                   line.up == 0 ? "" : fmt::format("{:.3g}:1", line.oversubscription)});
     }
     out += table.html();
     if (f.deviations.empty())
@@ -143,6 +141,12 @@ std::string contention_section(const Findings& f) {
                            : fmt::format("In the worst, distance {}, {} flows share one; the exchange takes {:.2f} "
                                          "times as long as without sharing.",
                                          f.shift.worst_stage * f.stage_step + 1, f.shift.worst, f.shift.mean));
+    if (std::abs(f.shift.weighted_mean - f.shift.mean) >= 0.005)
+        out += fmt::format(
+            "<p>With the rates of links and hosts taken into account (1 is a link that is just full) it takes {:.2f} "
+            "times "
+            "as long, {:.2f} times in the worst stage.</p>\n",
+            f.shift.weighted_mean, f.shift.weighted_worst);
     if (f.shift.unrouted > 0)
         out += fmt::format("<p class=\"bad\">{} messages are lost by the tables and load no link.</p>\n",
                            grouped(f.shift.unrouted));
@@ -227,9 +231,11 @@ std::string html_page(const fabric::Fabric& fabric, const Findings& f, const Pag
         "content=\"width=device-width,initial-scale=1\">\n"
         "<title>{}</title>\n<style>{}</style></head>\n<body><main>\n<h1>{}</h1>\n",
         heading, page_css, heading);
-    out += fmt::format("<p class=\"soft\">{} hosts, {} switches{}, {} cables{}</p>\n", grouped(f.hosts),
-                       grouped(f.switches), f.routers > 0 ? fmt::format(", {} routers", grouped(f.routers)) : "",
-                       grouped(f.cables), f.engine.empty() ? "" : fmt::format(", routed by {}", escaped(f.engine)));
+    out +=
+        fmt::format("<p class=\"soft\">{} hosts, {} switches{}{}, {} cables{}</p>\n", grouped(f.hosts),
+                    grouped(f.switches), f.routers > 0 ? fmt::format(", {} routers", grouped(f.routers)) : "",
+                    f.aggregation_nodes > 0 ? fmt::format(", {} aggregation nodes", grouped(f.aggregation_nodes)) : "",
+                    grouped(f.cables), f.engine.empty() ? "" : fmt::format(", routed by {}", escaped(f.engine)));
     out += cards(f);
     out += "<h2>Picture</h2>\n";
     PictureOptions picture;

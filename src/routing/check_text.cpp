@@ -117,6 +117,10 @@ std::string to_text(const SwitchGraph& graph, const CheckReport& report) {
                             b.least, b.mean, b.most);
     }
 
+    if (report.slow.empty() && graph.fabric().link_count() != 0 &&
+        std::ranges::none_of(graph.fabric().all_ports(),
+                             [](const fabric::Port& port) { return port.supported.megabits() != 0; }))
+        text += "slow: not known, the fabric's file does not say what the ends of a cable support\n";
     if (!report.slow.empty())
         text += fmt::format("slow: {} links run below what both ends can do\n", report.slow.size());
     for (std::size_t i = 0; i < std::min(report.slow.size(), most_lines); ++i) {

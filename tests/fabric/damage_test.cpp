@@ -197,5 +197,32 @@ TEST(Oddities, SwappedCablesKeepTheirOtherEnds) {
     EXPECT_EQ(fabric.link_count(), tree().link_count());
 }
 
+TEST(Damage, FindsANodeByItsGuidInAnyForm) {
+    Fabric whole = tree();
+    const Guid guid{0x5442b100004900};
+    whole.add_node(NodeKind::switch_, 4, "odd one", guid);
+    const char* forms[] = {"0x005442b100004900", "0x5442b100004900",   "5442b100004900",
+                           "0X5442B100004900",   "S-005442b100004900", "odd one"};
+
+    for (const char* form : forms) {
+        const Damaged result = damage(whole, {.nodes = {form}});
+
+        EXPECT_THAT(result.switches, testing::ElementsAre("odd one")) << form;
+    }
+    EXPECT_THAT([&] { (void)damage(whole, {.nodes = {"0x5442b1000049zz"}}); },
+                ThrowsMessage<UsageError>(HasSubstr("there is no node called")));
+}
+
+TEST(Damage, AsksForAGuidWhenANameIsNotUnique) {
+    Fabric whole = tree();
+    whole.add_node(NodeKind::host, 1, "twin", Guid{0x10});
+    whole.add_node(NodeKind::host, 1, "twin", Guid{0x20});
+
+    EXPECT_THAT(
+        [&] { (void)damage(whole, {.nodes = {"twin"}}); },
+        ThrowsMessage<UsageError>(HasSubstr("2 nodes are called \"twin\"; give a GUID, such as 0x0000000000000010")));
+    EXPECT_EQ(damage(whole, {.nodes = {"0x20"}}).hosts.front(), "twin");
+}
+
 }  // namespace
 }  // namespace loom::fabric

@@ -106,5 +106,21 @@ TEST(LinkRate, ReadsWhatItWrites) {
     for (const char* wrong : {"", "x", "5xQDR", "4x", "4QDR", "4xQQR"}) EXPECT_FALSE(parse_rate(wrong)) << wrong;
 }
 
+TEST(Fabric, DescribesNodesThatShareANameWithTheirGuid) {
+    Fabric fabric;
+    const NodeId one = fabric.add_node(NodeKind::switch_, 4, "twin", Guid{0x10});
+    const NodeId other = fabric.add_node(NodeKind::switch_, 4, "twin", Guid{0x20});
+    const NodeId alone = fabric.add_node(NodeKind::switch_, 4, "alone");
+
+    mark_shared_names(fabric);
+
+    EXPECT_EQ(describe(fabric, one, PortNum{2}), "twin (0x0000000000000010) port 2");
+    EXPECT_EQ(describe(fabric, other), "twin (0x0000000000000020)");
+    EXPECT_EQ(describe(fabric, alone), "alone");
+    fabric.node(other).name = "renamed";
+    mark_shared_names(fabric);
+    EXPECT_EQ(describe(fabric, one), "twin");
+}
+
 }  // namespace
 }  // namespace loom::fabric

@@ -103,5 +103,43 @@ TEST(Summary, OfNothingIsEmpty) {
     EXPECT_THAT(summary.remarks, IsEmpty());
 }
 
+TEST(Summary, NamesCablesSlowerThanMostOfTheirLevelWhereSupportIsUnknown) {
+    Fabric fabric = pgft(kary_tree(4, 2));
+    Port& end = fabric.port(fabric.nodes_of(NodeKind::switch_)[0], PortNum{5});
+    end.rate.width = fabric.port(end.peer).rate.width = Width::x1;
+
+    const Summary summary = summary_of(fabric);
+
+    EXPECT_EQ(summary.support_unknown, fabric.link_count());
+    EXPECT_THAT(summary.slow, IsEmpty());
+    ASSERT_EQ(summary.behind.size(), 1);
+    EXPECT_EQ(summary.behind[0].rate, (LinkRate{Width::x1, Speed::qdr}));
+    EXPECT_EQ(summary.behind[0].supported, (LinkRate{Width::x4, Speed::qdr}));
+    EXPECT_THAT(summary.remarks, Contains(testing::HasSubstr("1 cable is slower than most between the same levels")));
+}
+
+TEST(Summary, DoesNotCallSlowWhatOnlyRunsSlowerThanAnotherLevel) {
+    Fabric fabric = pgft(kary_tree(4, 2));
+    for (const NodeId host : fabric.nodes_of(NodeKind::host)) {
+        Port& port = fabric.port(host, PortNum{1});
+        port.rate = fabric.port(port.peer).rate = {Width::x4, Speed::ddr};
+    }
+
+    const Summary summary = summary_of(fabric);
+
+    EXPECT_THAT(summary.behind, IsEmpty());
+    EXPECT_DOUBLE_EQ(summary.levels[0].oversubscription, 0.5);
+}
+
+TEST(Summary, MentionsCablesFromASwitchToItself) {
+    Fabric fabric = pgft({.children = {4, 2}, .parents = {1, 2}, .radix = 8});
+    fabric.connect(fabric.nodes_of(NodeKind::switch_)[0], PortNum{7}, fabric.nodes_of(NodeKind::switch_)[0],
+                   PortNum{8});
+
+    const Summary summary = summary_of(fabric);
+
+    EXPECT_THAT(summary.remarks, Contains(testing::HasSubstr("1 cable leads from a node to itself")));
+}
+
 }  // namespace
 }  // namespace loom::fabric

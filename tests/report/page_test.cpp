@@ -178,4 +178,39 @@ TEST(Page, SurvivesATinyFabric) {
     EXPECT_THAT(page, HasSubstr("Fewer than two hosts"));
 }
 
+TEST(Findings, DoNotClaimFullSpeedWhereTheFileCannotTell) {
+    fabric::Fabric tree = small_tree();
+    fabric::Port& slow = tree.port(tree.nodes_of(fabric::NodeKind::switch_)[0], PortNum{5});
+    slow.rate.width = tree.port(slow.peer).rate.width = fabric::Width::x1;
+    fabric::Fabric known = small_tree();
+    for (std::uint32_t i = 0; i < known.port_count(); ++i)
+        known.port(PortIndex{i}).supported = known.port(PortIndex{i}).rate;
+
+    const Findings blind = find(routing::SwitchGraph(tree), nullptr);
+    const Findings sure = find(routing::SwitchGraph(known), nullptr);
+
+    EXPECT_THAT(verdict_on(blind, "Full speed").answer, HasSubstr("Not known from this file"));
+    EXPECT_THAT(verdict_on(blind, "Full speed").answer, HasSubstr("one is slower than most"));
+    EXPECT_EQ(verdict_on(blind, "Full speed").kind, Verdict::Kind::note);
+    EXPECT_THAT(blind.deviations, testing::Contains(HasSubstr("at 1xQDR where most run at 4xQDR")));
+    EXPECT_EQ(verdict_on(sure, "Full speed").answer, "No cable runs below what both its ends support.");
+}
+
+TEST(Page, TellsOversubscriptionAndContentionByRate) {
+    fabric::Fabric tree = fabric::pgft({.children = {4, 4}, .parents = {1, 2}});
+    tree.assign_lids();
+    for (const NodeId host : tree.nodes_of(fabric::NodeKind::host)) {
+        fabric::Port& port = tree.port(host, PortNum{1});
+        port.rate = tree.port(port.peer).rate = {fabric::Width::x4, fabric::Speed::ddr};
+    }
+
+    const Findings findings = find(routing::SwitchGraph(tree), nullptr);
+    const std::string page = html_page(tree, findings);
+
+    EXPECT_DOUBLE_EQ(findings.level_lines[0].oversubscription, 1);  // 2 by cables
+    EXPECT_THAT(page, HasSubstr("oversubscription"));
+    EXPECT_THAT(page, HasSubstr(">1:1</td>"));
+    EXPECT_THAT(page, HasSubstr("With the rates of links and hosts taken into account"));
+}
+
 }  // namespace

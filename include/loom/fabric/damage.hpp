@@ -32,7 +32,7 @@ struct Damage {
     Amount links = {};
     Amount slow_links = {};  // run at a quarter of their width or less (1x), as with a bad cable
     LastCable last_cable = LastCable::keep;
-    std::vector<std::string> nodes = {};                       // by name or 0x GUID; a name takes all who bear it
+    std::vector<std::string> nodes = {};                       // by name, which must be theirs alone, or GUID
     std::vector<std::pair<std::string, PortNum>> cables = {};  // by either end
 };
 
@@ -45,7 +45,7 @@ struct Damaged {
 };
 
 // Equal input and seed give equal damage. Throws UsageError when there is not as much to take as asked,
-// or a name is unknown. Cost: a few passes over the ports.
+// or a name is unknown or that of several nodes. Cost: a few passes over the ports.
 [[nodiscard]] Damaged damage(const Fabric& fabric, const Damage& what);
 
 }  // namespace loom::fabric

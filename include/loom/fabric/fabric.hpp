@@ -41,6 +41,7 @@ struct Node {
     NodeKind kind = NodeKind::switch_;
     std::uint8_t ports = 0;  // numbered 1..ports; port 0 is the switch itself
     bool enhanced_port0 = false;
+    bool shares_name = false;  // another node has the same name; see mark_shared_names
     std::string chassis_slot;  // as the discovery tool words it ("spine 2 chip 1"), usually empty
 };
 
@@ -98,7 +99,11 @@ private:
     std::uint64_t next_guid_ = 0x4c6f6f6d00000100u;  // "Loom" and a counter; 256 apart, for the ports' own
 };
 
-// "name port 7", or "0x… port 7" when the node has no name.
+// Finds the nodes whose name is not theirs alone. Every fabric that was read has been through this; one that
+// is made by hand may be. Cost: one pass over the nodes.
+void mark_shared_names(Fabric& fabric);
+
+// "name port 7", or "0x… port 7" when the node has no name; "name (0x…) port 7" when it shares its name.
 [[nodiscard]] std::string describe(const Fabric& fabric, NodeId node);
 [[nodiscard]] std::string describe(const Fabric& fabric, NodeId node, PortNum port);
 // 0x followed by 16 hex digits.

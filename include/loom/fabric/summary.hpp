@@ -52,6 +52,8 @@ struct Summary {
     std::map<unsigned, std::size_t> radix;       // ports of a switch -> switches
     std::map<std::string, std::size_t> rates;    // "4xHDR" -> cables
     std::vector<SlowLink> slow;                  // cables that run below what both ends support
+    std::size_t support_unknown = 0;             // cables of which the source does not say what their ends support
+    std::vector<SlowLink> behind;                // of those: slower than most between the same levels (`supported`)
     std::vector<Subnet> subnets;                 // largest first
     std::size_t servers_on_several_subnets = 0;  // by the first word of their name: a server with several rails
     std::vector<std::string> remarks;            // plain sentences: what deviates from a regular tree

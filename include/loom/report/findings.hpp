@@ -17,10 +17,11 @@ namespace loom::report {
 struct LevelLine {
     std::string name;  // "leaves", "level 1", "roots"
     std::size_t switches = 0;
-    std::size_t hosts = 0;   // host cables
-    std::size_t up = 0;      // cables to higher levels
-    std::size_t down = 0;    // cables to lower levels, hosts included
-    std::size_t inside = 0;  // cables within the level
+    std::size_t hosts = 0;        // host cables, as everywhere without those of aggregation nodes
+    std::size_t up = 0;           // cables to higher levels
+    std::size_t down = 0;         // cables to lower levels, hosts included
+    std::size_t inside = 0;       // cables within the level
+    double oversubscription = 0;  // as in fabric::LevelSummary
 };
 
 struct Verdict {
@@ -45,8 +46,9 @@ struct SlowLine {
 struct Findings {
     std::string title;
     std::size_t switches = 0;
-    std::size_t hosts = 0;  // nodes
+    std::size_t hosts = 0;  // nodes, aggregation nodes not among them
     std::size_t routers = 0;
+    std::size_t aggregation_nodes = 0;
     std::size_t cables = 0;
     std::size_t ranks = 0;  // host ports that take part in a job
     fabric::Levels levels;

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include "loom/base/error.hpp"
 #include "loom/base/random.hpp"
+#include "loom/base/text.hpp"
 #include "loom/fabric/oddities.hpp"
 
 namespace loom::fabric {
@@ -30,6 +33,16 @@ std::string describe_cable(const Fabric& fabric, PortIndex end) {
     return describe(fabric, a.node, a.number) + " - " + describe(fabric, b.node, b.number);
 }
 
+// GUIDs as tools print them: 0x0008f10400410015 and 8f10400410015, S-0008f10400410015 (also H- and R-).
+std::optional<Guid> guid_in(std::string_view text) {
+    if (text.size() > 2 && text[1] == '-' && (text[0] == 'S' || text[0] == 'H' || text[0] == 'R'))
+        text.remove_prefix(2);
+    Cursor cursor(text);
+    const auto value = cursor.take_hex();
+    if (!value || !cursor.done()) return std::nullopt;
+    return Guid{*value};
+}
+
 class Wrecker {
 public:
     Wrecker(const Fabric& fabric, const Damage& what)
@@ -38,8 +51,7 @@ public:
     Damaged run() {
         const std::size_t switches = fabric_.nodes_of(NodeKind::switch_).size();
         const std::size_t hosts = fabric_.nodes_of(NodeKind::host).size(), links = fabric_.link_count();
-        for (const std::string& name : what_.nodes)
-            for (const NodeId id : find(name)) remove(id);
+        for (const std::string& name : what_.nodes) remove(find(name));
         for (const auto& [name, port] : what_.cables) cut_named(name, port);
 
         take("switches", what_.switches.of(switches), fabric_.nodes_of(NodeKind::switch_), [&](NodeId id) {
@@ -107,23 +119,29 @@ private:
     }
 
     void cut_named(const std::string& name, PortNum port) {
-        const std::vector<NodeId> ends = find(name);
-        if (ends.size() > 1)
-            throw UsageError(fmt::format("{} nodes are called \"{}\"; give a GUID", ends.size(), name));
-        const NodeId id = ends.front();
+        const NodeId id = find(name);
         if (port.value == 0 || port.value > fabric_.node(id).ports || !fabric_.port(id, port).connected())
             throw UsageError(fmt::format("no cable is plugged into {}", describe(fabric_, id, port)));
         result_.links.push_back(describe_cable(fabric_, fabric_.port_index(id, port)));
         fabric_.disconnect(id, port);
     }
 
-    [[nodiscard]] std::vector<NodeId> find(const std::string& name) const {
-        std::vector<NodeId> found;
-        for (std::uint32_t i = 0; i < fabric_.node_count(); ++i)
-            if (const Node& node = fabric_.node(NodeId{i}); node.name == name || to_string(node.guid) == name)
-                found.emplace_back(i);
-        if (found.empty()) throw UsageError(fmt::format("there is no node called \"{}\"", name));
-        return found;
+    // A name as it stands comes first; what looks like a GUID is compared as a number.
+    [[nodiscard]] NodeId find(const std::string& name) const {
+        const std::optional<Guid> guid = guid_in(name);
+        std::vector<NodeId> named;
+        NodeId numbered = no_node;
+        for (std::uint32_t i = 0; i < fabric_.node_count(); ++i) {
+            const Node& node = fabric_.node(NodeId{i});
+            if (node.name == name) named.emplace_back(i);
+            if (guid && node.guid == *guid) numbered = NodeId{i};
+        }
+        if (named.size() > 1)
+            throw UsageError(fmt::format("{} nodes are called \"{}\"; give a GUID, such as {}", named.size(), name,
+                                         to_string(fabric_.node(named.front()).guid)));
+        if (!named.empty()) return named.front();
+        if (numbered == no_node) throw UsageError(fmt::format("there is no node called \"{}\"", name));
+        return numbered;
     }
 
     [[nodiscard]] bool is_last_cable(PortIndex end) const {

@@ -174,6 +174,7 @@ Reading parse_fabric(std::string_view text, const std::string& file_name, std::o
         throw Error("no such format");
     }();
     if (*format != Format::json) reading.fabric.title = file_name;
+    mark_shared_names(reading.fabric);
     return reading;
 }
 
