@@ -32,14 +32,10 @@ SwapLoads::SwapLoads(const Routes& routes, const traffic::Pattern& pattern, Dupl
         pattern.stage(round, pairs);
         if (messages_.size() + pairs.size() > most_hops)
             throw Error(fmt::format("the pattern {} has too many messages to search for a mapping", pattern.name()));
-        for (const traffic::Pair& pair : pairs) {
-            if (data_->places[pair.from.value].host == routing::none ||
-                data_->places[pair.to.value].host == routing::none)
-                continue;
+        for (const traffic::Pair& pair : pairs)
             messages_.push_back({static_cast<std::uint32_t>(round), pair.from.value, pair.to.value});
-        }
     }
-    // Where paths are not kept their greatest length is not known before: room grows in insert().
+    // Where paths are not kept their greatest length is not known before: insert() refuses a longer one.
     stride_ = std::max<std::size_t>(data_->stride, 8);
     if (std::max(messages_.size() * stride_, rounds_.size() * links_) > most_hops)
         throw Error(fmt::format("the pattern {} has too many messages to search for a mapping", pattern.name()));

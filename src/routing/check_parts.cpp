@@ -14,11 +14,12 @@ namespace loom::routing {
 namespace {
 
 // Adapters of one machine are nodes of their own. Their descriptions give it away ("node7 mlx5_0", "node7
-// HCA-2"), or else the system GUID that the ports of one adapter share.
-std::string machine(const fabric::Node& node) {
+// HCA-2"), unless several adapters bear the very same one ("localhost HCA-1"): then, or when it says nothing,
+// the system GUID that the ports of one adapter share.
+std::string machine(const fabric::Node& node, const std::map<std::string_view, std::size_t>& bearers) {
     const std::string_view name = node.name;
     const auto space = name.find(' ');
-    if (space != std::string_view::npos && space != 0) {
+    if (space != std::string_view::npos && space != 0 && bearers.at(name) == 1) {
         const auto device = name.substr(space + 1);
         const bool one_word = device.find(' ') == std::string_view::npos;
         const auto mark = device.find_first_of("_-");
@@ -49,11 +50,14 @@ void judge_pieces(const SwitchGraph& graph, CheckReport& report) {
             fmt::format("{} connected end ports have no LID and cannot be routed to", without_lid));
     if (pieces.count < 2) return;
 
+    std::map<std::string_view, std::size_t> bearers;  // of each host's description
+    for (const fabric::Node& node : graph.fabric().nodes())
+        if (node.kind != fabric::NodeKind::switch_) ++bearers[node.name];
     std::map<std::string, std::set<std::uint32_t>> where;  // machine -> pieces
     std::vector<std::size_t> ports(pieces.count, 0);
     for (const Destination& d : graph.host_destinations()) {
         ++ports[pieces.of[d.sw]];
-        where[machine(graph.fabric().node(graph.fabric().port(d.end).node))].insert(pieces.of[d.sw]);
+        where[machine(graph.fabric().node(graph.fabric().port(d.end).node), bearers)].insert(pieces.of[d.sw]);
     }
     std::map<std::set<std::uint32_t>, std::uint64_t> groups;  // pieces -> machines in exactly these
     for (const auto& [name, set] : where) ++groups[set];

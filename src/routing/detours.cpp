@@ -1,7 +1,7 @@
 #include "routing/detours.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace loom::routing {
@@ -42,30 +42,43 @@ private:
         std::uint8_t hops = unreachable;
     };
 
-    // One pivot for each part of the fabric: the leaf with most ways up.
+    // The pivot is the leaf that most switches can reach; what cannot reach it has another.
     void find_pivots(const Reach& above) {
         const std::uint32_t count = tree_.graph().switch_count();
         step_.assign(count, {});
-        std::vector<SwitchIndex> candidates(count);
-        std::iota(candidates.begin(), candidates.end(), 0u);
-        std::stable_sort(candidates.begin(), candidates.end(), [&](SwitchIndex a, SwitchIndex b) {
-            return std::pair(tree_.level(a), tree_.up(b).size()) < std::pair(tree_.level(b), tree_.up(a).size());
-        });
-        std::vector<std::uint8_t> hops(count);
-        for (const SwitchIndex pivot : candidates) {
-            if (step_[pivot].hops != unreachable) continue;
-            up_down_hops(tree_, above, pivot, hops);
+        std::vector<std::uint8_t> hops(count), best_hops(count);
+        for (std::size_t left = count; left != 0;) {
+            SwitchIndex pivot = none;
+            std::tuple<std::size_t, std::size_t> most{0, 0};
             for (SwitchIndex s = 0; s < count; ++s) {
-                if (hops[s] == unreachable || step_[s].hops != unreachable) continue;
-                step_[s].hops = hops[s];
-                const bool below_s = std::any_of(above.of(pivot).begin(), above.of(pivot).end(),
-                                                 [&](const Reached& ancestor) { return ancestor.sw == s; });
-                for (const Cable& cable : below_s ? tree_.down(s) : tree_.up(s))
-                    if (hops[cable.other] + 1 == hops[s] && step_[s].next == none) {
-                        step_[s].next = cable.other;
-                        step_[s].port = cable.port;
-                    }
+                if (tree_.level(s) != 0) continue;
+                up_down_hops(tree_, above, s, hops);
+                std::size_t reached = 0;
+                for (SwitchIndex from = 0; from < count; ++from)
+                    reached += hops[from] != unreachable && step_[from].hops == unreachable;
+                if (std::tuple(reached, tree_.up(s).size()) > most) {
+                    most = {reached, tree_.up(s).size()};
+                    pivot = s;
+                    best_hops = hops;
+                }
             }
+            if (std::get<0>(most) == 0) return;
+            left -= std::get<0>(most);
+            lead_to(pivot, best_hops, above);
+        }
+    }
+
+    void lead_to(SwitchIndex pivot, std::span<const std::uint8_t> hops, const Reach& above) {
+        std::vector<bool> is_above(step_.size(), false);
+        for (const Reached& ancestor : above.of(pivot)) is_above[ancestor.sw] = true;
+        for (SwitchIndex s = 0; s < step_.size(); ++s) {
+            if (hops[s] == unreachable || step_[s].hops != unreachable) continue;
+            step_[s].hops = hops[s];
+            for (const Cable& cable : is_above[s] ? tree_.down(s) : tree_.up(s))
+                if (hops[cable.other] + 1 == hops[s] && step_[s].next == none) {
+                    step_[s].next = cable.other;
+                    step_[s].port = cable.port;
+                }
         }
     }
 

@@ -20,7 +20,14 @@ void refuse_what_is_no_tree(const SwitchGraph& graph, const fabric::Levels& leve
     for (const SwitchIndex other : graph.next_by_channel()) cables += other != none;
     cables /= 2;
     if (graph.switch_count() <= 2 || 4 * levels.inside_links <= cables) return;
-    throw Error("not a fat tree: of " + std::to_string(cables) + " cables between switches " + levels.remarks.back());
+    SwitchIndex first = 0;
+    const auto level = [&](SwitchIndex of) { return levels.level[graph.node(of).value]; };
+    for (SwitchIndex s = graph.switch_count(); s-- > 0;)
+        for (ChannelIndex c = graph.base()[s]; c < graph.base()[s + 1]; ++c)
+            if (graph.next(c) != none && graph.next(c) != s && level(graph.next(c)) == level(s)) first = s;
+    throw Error("not a fat tree: " + std::to_string(levels.inside_links) + " of " + std::to_string(cables) +
+                " cables between switches join two of one level; the first is at " +
+                describe(graph.fabric(), graph.node(first)));
 }
 
 void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targets, const Trunks& trunks,
@@ -34,7 +41,7 @@ void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targ
     const SwitchGraph& graph = tree.graph();
     std::vector<std::size_t> channels(tree.top(), 0);
     for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
-        if (tree.level(s) < tree.top()) channels[tree.level(s)] += tree.up(s).size();
+        if (tree.level(s) < tree.top()) channels[tree.level(s)] += tree.slot_count(s);
     for (unsigned level = 0; level < tree.top(); ++level) {
         const std::size_t fair = channels[level] == 0 ? 0 : (targets.hosts() + channels[level] - 1) / channels[level];
         if (trunks.worst_share()[level] > fair)

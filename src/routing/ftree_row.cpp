@@ -69,7 +69,7 @@ void FtreeRow::build(SwitchIndex s) {
     const auto spread = [&](std::span<const Cable> cables, const Reach& beyond, Way way) {
         for (const Cable& first : cables) {
             if (first.number != 0) continue;
-            const auto set = static_cast<std::uint16_t>(sets_.size());
+            const auto set = static_cast<std::uint32_t>(sets_.size());
             sets_.emplace_back();
             for (const Cable& cable : cables)
                 if (cable.other == first.other) sets_.back().push_back(cable.port);
@@ -95,7 +95,7 @@ void FtreeRow::forget(SwitchIndex s) {
     for (const Reached& x : below_.of(s)) entries_[x.sw] = {};
 }
 
-void FtreeRow::meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint16_t set) {
+void FtreeRow::meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint32_t set) {
     Entry& entry = entries_[x];
     const auto short_hops = static_cast<std::uint8_t>(std::min<std::uint32_t>(hops, unreachable - 1));
     if (entry.way == Way::no || short_hops < entry.hops)
@@ -104,8 +104,8 @@ void FtreeRow::meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint16_t se
         entry.set = join(entry.set, set);
 }
 
-std::uint16_t FtreeRow::join(std::uint16_t a, std::uint16_t b) {
-    const auto [found, fresh] = joined_.try_emplace({a, b}, static_cast<std::uint16_t>(sets_.size()));
+std::uint32_t FtreeRow::join(std::uint32_t a, std::uint32_t b) {
+    const auto [found, fresh] = joined_.try_emplace({a, b}, static_cast<std::uint32_t>(sets_.size()));
     if (fresh) {
         std::vector<std::uint8_t> ports = sets_[a];
         ports.insert(ports.end(), sets_[b].begin(), sets_[b].end());

@@ -39,7 +39,7 @@ private:
         Way way = Way::no;
         std::uint8_t hops = 0;
         std::uint8_t port = 0;  // 0: several, see set
-        std::uint16_t set = 0;
+        std::uint32_t set = 0;
     };
 
     // The row of a switch that climbs to every leaf, by slot alone: what all complete rows of a level with
@@ -54,8 +54,8 @@ private:
     [[nodiscard]] const Common& common(SwitchIndex s, std::size_t width);
     void build(SwitchIndex s);
     void forget(SwitchIndex s);
-    void meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint16_t set);
-    [[nodiscard]] std::uint16_t join(std::uint16_t a, std::uint16_t b);
+    void meet(SwitchIndex x, std::uint32_t hops, Way way, std::uint32_t set);
+    [[nodiscard]] std::uint32_t join(std::uint32_t a, std::uint32_t b);
     void fill_block(SwitchIndex s, std::uint32_t block, std::span<std::uint8_t> row);
     void climb(SwitchIndex s, std::uint32_t begin, std::uint32_t end, std::span<std::uint8_t> row);
     void miss(std::uint32_t target);
@@ -72,7 +72,7 @@ private:
     const TreeHops& hops_;
     std::vector<Entry> entries_;                   // by switch; one more for "trunk has ended"
     std::vector<std::vector<std::uint8_t>> sets_;  // of ports
-    std::map<std::pair<std::uint16_t, std::uint16_t>, std::uint16_t> joined_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joined_;
     std::array<std::uint32_t, 256> use_{};  // targets sent up each port so far
     std::vector<std::uint8_t> aside_;
     std::vector<std::vector<std::uint32_t>> blocks_of_;  // by switch

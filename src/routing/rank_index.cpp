@@ -141,11 +141,9 @@ std::vector<std::uint32_t> number_places(std::span<const RankedHost> hosts, std:
     std::size_t places = ports.size();
     for (std::size_t leaf = 0; leaf + 1 < starts.size() && ports.empty(); ++leaf)
         places = std::max(places, starts[leaf + 1] - starts[leaf]);
-    std::vector<std::uint32_t> numbers, leaves(1, 0);  // leaves so far, by piece
+    std::vector<std::uint32_t> numbers;
     for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
-        const std::uint32_t piece = hosts[starts[leaf]].piece;
-        if (piece >= leaves.size()) leaves.resize(piece + 1, 0);
-        const std::size_t first = leaves[piece]++ * places;
+        const std::size_t first = hosts[starts[leaf]].leaf_position * places;
         for (std::size_t i = starts[leaf]; i < starts[leaf + 1]; ++i) {
             const auto port = std::lower_bound(ports.begin(), ports.end(), PortNum{hosts[i].port});
             const std::size_t place = ports.empty() ? i - starts[leaf] : static_cast<std::size_t>(port - ports.begin());

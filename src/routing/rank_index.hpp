@@ -13,7 +13,8 @@ namespace loom::routing {
 struct RankedHost {
     SwitchIndex leaf;
     std::uint8_t port;
-    std::uint32_t piece;  // connected part of the fabric; numbers start at 0 in each
+    std::uint32_t piece;          // connected part of the fabric; numbers start at 0 in each
+    std::uint32_t leaf_position;  // among all leaves of the tree, with hosts or without
 };
 
 // What is needed to tell which channels of a complete tree a packet takes, level by level from the leaves up

@@ -1,6 +1,9 @@
 #include "loom/routing/switch_graph.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "loom/base/error.hpp"
 
 namespace loom::routing {
 
@@ -22,6 +25,9 @@ SwitchGraph::SwitchGraph(const Fabric& fabric)
 
     const auto add = [this](const Port& end, SwitchIndex sw, unsigned port) {
         if (end.lid == no_lid) return;
+        if (end.lmc > 7 || end.lid.value + (1u << end.lmc) - 1 > max_unicast_lid)
+            throw Error(describe(*fabric_, end.node, end.number) + " has LID " + std::to_string(end.lid.value) +
+                        " with LMC " + std::to_string(end.lmc) + ", expected LIDs from 1 to 49151");
         destinations_.push_back(
             {end.lid, end.lmc, static_cast<std::uint8_t>(port), sw, fabric_->port_index(end.node, end.number)});
         top_lid_ = std::max(top_lid_, Lid{static_cast<std::uint16_t>(end.lid.value + (1u << end.lmc) - 1)});

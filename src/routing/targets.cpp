@@ -4,32 +4,11 @@
 #include <numeric>
 #include <unordered_set>
 
+#include "routing/hops.hpp"
 #include "routing/rank_index.hpp"
 
 namespace loom::routing {
 namespace {
-
-// Which connected piece of the fabric each switch is in: ranks are counted anew in each.
-std::vector<std::uint32_t> pieces(const SwitchGraph& graph) {
-    std::vector<std::uint32_t> piece(graph.switch_count(), none), stack;
-    std::uint32_t count = 0;
-    for (SwitchIndex start = 0; start < graph.switch_count(); ++start) {
-        if (piece[start] != none) continue;
-        piece[start] = count;
-        stack.push_back(start);
-        while (!stack.empty()) {
-            const SwitchIndex s = stack.back();
-            stack.pop_back();
-            for (ChannelIndex c = graph.base()[s]; c < graph.base()[s + 1]; ++c)
-                if (const SwitchIndex other = graph.next(c); other != none && piece[other] == none) {
-                    piece[other] = count;
-                    stack.push_back(other);
-                }
-        }
-        ++count;
-    }
-    return piece;
-}
 
 TreeShape shape_of(const Tree& tree) {
     TreeShape shape;
@@ -60,7 +39,9 @@ TreeShape shape_of(const Tree& tree) {
 Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOptions& options) {
     const SwitchGraph& graph = tree.graph();
     const fabric::Fabric& fabric = graph.fabric();
-    const std::vector<std::uint32_t> piece = pieces(graph);
+    const std::vector<std::uint32_t> piece = find_pieces(graph).of;
+    std::vector<std::uint32_t> leaf_position(graph.switch_count(), 0);
+    for (std::uint32_t i = 0; i < levels.leaf_order.size(); ++i) leaf_position[graph.index(levels.leaf_order[i])] = i;
     const std::unordered_set<Guid> compute(options.compute.begin(), options.compute.end());
 
     std::vector<std::uint32_t> destination_of(fabric.port_count(), none);
@@ -79,7 +60,8 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
         if (!compute.empty() && !compute.contains(end.guid) && !compute.contains(fabric.node(end.node).guid)) continue;
         ranked.push_back(i);
         is_ranked[i] = true;
-        hosts.push_back({destinations[i].sw, destinations[i].port, piece[destinations[i].sw]});
+        hosts.push_back(
+            {destinations[i].sw, destinations[i].port, piece[destinations[i].sw], leaf_position[destinations[i].sw]});
         host_ports.push_back(host);
     }
     const std::vector<std::uint32_t> numbers = options.place_keepers

@@ -192,9 +192,10 @@ void Tree::find_asymmetry(const fabric::Levels& levels) {
                      in_words(up_differs ? shape[s].first : shape[s].second, direction) +
                      " where its level should have " + in_words(up_differs ? rule.first : rule.second, direction);
     }
-    if (asymmetry_.empty())
-        for (const std::string& remark : levels.remarks)
-            if (asymmetry_.empty() && remark.find("cable") != std::string::npos) asymmetry_ = remark;
+    if (asymmetry_.empty() && levels.inside_links != 0)
+        asymmetry_ = std::to_string(levels.inside_links) + " cables join switches of one level";
+    if (asymmetry_.empty() && levels.skipping_links != 0)
+        asymmetry_ = std::to_string(levels.skipping_links) + " cables skip a level";
     complete_ = complete_ && asymmetry_.empty();
 }
 

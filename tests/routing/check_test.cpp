@@ -114,6 +114,19 @@ TEST(Check, SaysWhereARouteIsLost) {
     EXPECT_THAT(check(graph, tables).reason(graph), HasSubstr("for ever"));
 }
 
+TEST(Check, DoesNotTakeHostsOfOneDefaultNameForOneMachine) {
+    reference::Wiring w;
+    const NodeId a = w.add_switch("left"), b = w.add_switch("right");
+    for (int i = 0; i < 3; ++i) {
+        w.add_host(a, "localhost HCA-1");
+        w.add_host(b, "localhost HCA-1");
+    }
+    w.fabric.assign_lids();
+    const SwitchGraph graph(w.fabric);
+
+    EXPECT_FALSE(check(graph, route_minhop(graph, {}).tables).ok());
+}
+
 TEST(Check, TakesPiecesThatTheSameHostsShareForRails) {
     reference::Wiring w;
     const NodeId a = w.add_switch("rail-a"), b = w.add_switch("rail-b");

@@ -239,6 +239,23 @@ TEST(Ftree, PlaceKeepersLeaveOtherRoutesAloneWhenAHostGoes) {
                 << "switch " << s << " LID " << to.lid.value;
 }
 
+TEST(Ftree, PlaceKeepersHoldWhenALeafLosesItsLastHost) {
+    Pgft tree = kary_tree(4, 3);
+    tree.hosts_per_leaf = 1;
+    Fabric whole = pgft(tree);
+    whole.assign_lids();
+    Fabric fewer = whole;
+    fewer.disconnect(NodeId{5}, PortNum{1});
+
+    const Routing before = route_ftree(SwitchGraph(whole), {.place_keepers = true});
+    const SwitchGraph graph(fewer);
+    const Routing after = route_ftree(graph, {.place_keepers = true});
+
+    for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
+        for (const Destination& to : graph.host_destinations())
+            EXPECT_EQ(before.tables.port(s, to.lid), after.tables.port(s, to.lid));
+}
+
 TEST(Ftree, HostsOnSpinesReachEachOther) {
     Pgft tree = kary_tree(4, 3);
     tree.radix = 12;
@@ -281,8 +298,9 @@ TEST(Ftree, RefusesARingAndSaysWhy) {
         route(std::move(fabric), route_ftree);
         FAIL() << "a ring was routed";
     } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("not a fat tree: of 6 cables between switches 6 cables join switches of "
-                                            "one level; the first is at S0"));
+        EXPECT_THAT(
+            error.what(),
+            HasSubstr("not a fat tree: 6 of 6 cables between switches join two of one level; the first is at S0"));
     }
 }
 

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "loom/base/error.hpp"
 #include "loom/fabric/generate.hpp"
 #include "reference/relabel.hpp"
 #include "routing/reach.hpp"
@@ -15,6 +16,20 @@ using fabric::Fabric;
 using fabric::kary_tree;
 using fabric::merge_roots;
 using fabric::Pgft;
+
+TEST(SwitchGraph, RefusesLidsThatNoSubnetHas) {
+    Fabric fabric = pgft(kary_tree(2, 2));
+    fabric.assign_lids();
+    fabric::Port& port = fabric.port(fabric.nodes_of(fabric::NodeKind::host).front(), PortNum{1});
+    port.lid = Lid{max_unicast_lid};
+
+    EXPECT_EQ(SwitchGraph(fabric).top_lid(), Lid{max_unicast_lid});
+    port.lmc = 1;
+    EXPECT_THROW((void)SwitchGraph(fabric), Error);
+    port.lid = Lid{0xffff};
+    port.lmc = 0;
+    EXPECT_THROW((void)SwitchGraph(fabric), Error);
+}
 
 TEST(Tree, OfAWholeTreeIsCompleteAndItsSlotsLeadToDifferentParents) {
     for (std::uint64_t seed = 0; seed < 4; ++seed) {

@@ -25,7 +25,8 @@ struct Destination {
     [[nodiscard]] unsigned lid_count() const { return 1u << lmc; }
 };
 
-// A frozen view; building it is one pass over the ports. Valid while the fabric is unchanged.
+// A frozen view; building it is one pass over the ports. Valid while the fabric is unchanged. Throws Error
+// when a LID is none that a subnet can have.
 class SwitchGraph {
 public:
     explicit SwitchGraph(const fabric::Fabric& fabric);
