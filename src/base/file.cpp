@@ -111,9 +111,12 @@ void write_file(const std::filesystem::path& path, const std::function<void(std:
     if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
         if (std::filesystem::is_directory(path, ignored))
             throw IoError(path.string() + ": is a directory, expected a file");
+        errno = 0;
         std::ofstream out(path, std::ios::binary);  // a device or pipe: there is nothing to rename
         if (!out) fail(path, "write");
         fill(out);
+        out.flush();
+        if (!out) fail(path, "write");
         return;
     }
     Temporary temporary(path);

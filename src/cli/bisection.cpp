@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
 #include "loom/base/error.hpp"
@@ -28,10 +30,15 @@ struct Options {
     std::size_t samples = 5000;
     double precision = 0.001;
     double confidence = 0.95;
-    double at_least = 0;
+    std::optional<double> at_least;
     std::string csv;
     std::string svg;
 };
+
+// Whether the mean is known as well as was asked for.
+bool reached(const Options& options, const Bisection& b) {
+    return options.precision == 0 || (b.bandwidth.count() >= 2 && b.half_width <= options.precision);
+}
 
 ordered_json to_json(const Options& options, const RoutedFabric& routed, std::size_t hosts, const Bisection& b,
                      const ForwardingIndex& f) {
@@ -46,6 +53,7 @@ ordered_json to_json(const Options& options, const RoutedFabric& routed, std::si
             {"effective_bisection_bandwidth", b.bandwidth.mean()},
             {"half_width", b.bandwidth.count() < 2 ? ordered_json() : ordered_json(b.half_width)},
             {"confidence", options.confidence},
+            {"precision_reached", reached(options, b)},
             {"lowest_pattern", b.bandwidth.min()},
             {"highest_pattern", b.bandwidth.max()},
             {"pairs_by_congestion", pairs},
@@ -67,6 +75,9 @@ void print_text(const Options& options, const RoutedFabric& routed, std::size_t 
     if (b.bandwidth.count() >= 2) fmt::print(" +- {:.4f} ({:g} % confidence)", b.half_width, 100 * options.confidence);
     fmt::print(", {} random bisects from {:.4f} to {:.4f}\n", grouped(static_cast<std::size_t>(b.bandwidth.count())),
                b.bandwidth.min(), b.bandwidth.max());
+    if (!reached(options, b))
+        fmt::print("  stopped at the {} bisects of --samples before the mean was known to +- {:g} (--precision)\n",
+                   grouped(options.samples), options.precision);
     if (f.along.count() > 0)
         fmt::print(
             "  edge forwarding index of {} routes between switches: E {:.1f}, sigma {:.1f}, min {:.0f}, max {:.0f}\n",
@@ -104,6 +115,9 @@ std::string svg_of(const Bisection& b) {
 }
 
 int run(const Options& options) {
+    check_outputs({{"--csv", options.csv}, {"--histogram-svg", options.svg}}, options.common);
+    check_ending({"--csv", options.csv}, "a table of numbers", {".csv"});
+    check_ending({"--histogram-svg", options.svg}, "an SVG picture", {".svg"});
     const auto routed = load_routed(options.routed, options.common);
     const congestion::Routes routes = routed->routes();
     const ForwardingIndex index = forwarding_index(routes, options.routed.threads);
@@ -118,9 +132,13 @@ int run(const Options& options) {
     const std::size_t hosts = routes.live_ranks().size();
     if (options.common.json)
         print_json(to_json(options, *routed, hosts, result, index));
-    else
+    else if (options.csv != "-" && options.svg != "-")
         print_text(options, *routed, hosts, result, index);
-    return result.bandwidth.mean() < options.at_least ? 1 : 0;
+    if (index.unrouted != 0)
+        print_remarks({fmt::format("{} of {} routes are lost and count as no bandwidth: see loom check",
+                                   grouped(index.unrouted), grouped(index.routes + index.unrouted))},
+                      options.common);
+    return index.unrouted != 0 || result.bandwidth.mean() < options.at_least.value_or(0) ? 1 : 0;
 }
 
 }  // namespace
@@ -132,24 +150,27 @@ void add_bisection(CLI::App& program, int& exit_code) {
     options->routed.add_to(*app);
     app->add_option("--samples", options->samples, "Random bisects at most")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(whole_number(1))
         ->capture_default_str();
     app->add_option("--precision", options->precision, "Stop when the mean is known to this much; 0: use all samples")
         ->type_name("X")
-        ->check(CLI::NonNegativeNumber)
+        ->check(real_number(0))
         ->capture_default_str();
     app->add_option("--confidence", options->confidence, "Probability that the interval is right")
         ->type_name("P")
-        ->check(CLI::Range(0.5, 0.9999))
+        ->check(real_number(0.5, 0.9999))
         ->capture_default_str();
-    app->add_option("--at-least", options->at_least, "Exit with 1 when the bandwidth is below this")->type_name("X");
+    app->add_option("--at-least", options->at_least, "Exit with 1 when the bandwidth is below this, or a route is lost")
+        ->type_name("X")
+        ->check(real_number(0));
     app->add_option("--csv", options->csv, "Write how many pairs have which congestion")->type_name("FILE");
     app->add_option("--histogram-svg", options->svg, "Draw the bandwidths of the patterns")->type_name("FILE");
     add_common(*app, options->common);
     app->footer(
         "A random bisect sends from one random half of the hosts to the other. A pair gets 1/c of the bandwidth when\n"
         "c flows share the most loaded link between switches on its way; 1 is what a crossbar gives everybody.\n"
-        "The edge forwarding index of a route is the number of all routes on the fullest link it crosses.\n\n"
+        "The edge forwarding index of a route is the number of all routes on the fullest link it crosses.\n"
+        "Exit code 1 when the tables lose a route, or --at-least is not met.\n\n"
         "  loom bisection tree.json tree.lfts --precision 0.0005\n"
         "  loom bisection tree.json --engine dfsssp");
     app->callback([options, &exit_code] { exit_code = run(*options); });

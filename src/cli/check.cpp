@@ -7,6 +7,7 @@
 
 #include "cli/fabric_file.hpp"
 #include "cli/lids.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/routing/check.hpp"
@@ -89,6 +90,7 @@ ordered_json to_json(const SwitchGraph& graph, const CheckReport& report, const 
 }
 
 void run(const Options& options, int& exit_code) {
+    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}});
     fabric::Reading reading = load_fabric(options.fabric, "", options.common);
     const routing::TableFile file = routing::read_tables(options.tables);
     adopt_lids(reading.fabric, file);
@@ -122,6 +124,7 @@ void add_check(CLI::App& program, int& exit_code) {
     app->add_option("FABRIC", options->fabric, "Fabric to read, any known format; - is standard input")->required();
     app->add_option("TABLES", options->tables, "Forwarding tables of it, any known format")->required();
     app->add_option("--threads", options->threads, "Threads, 0 for all cores; the answer does not depend on it")
+        ->check(thread_count())
         ->capture_default_str();
     add_common(*app, options->common);
     app->footer(

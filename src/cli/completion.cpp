@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/options.hpp"
 
 namespace loom::cli {
 
@@ -141,9 +142,7 @@ void add_completion(CLI::App& program, int&) {
     };
     const auto options = std::make_shared<Options>();
     CLI::App* app = program.add_subcommand("completion", "Print a completion script for bash, zsh or fish");
-    app->add_option("SHELL", options->shell, "bash, zsh or fish")
-        ->required()
-        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    app->add_option("SHELL", options->shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}));
     add_common(*app, options->common);
     app->footer(
         "  source <(loom completion bash)      in ~/.bashrc\n"

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
 #include "loom/base/error.hpp"
@@ -33,7 +35,7 @@ struct Options {
     std::size_t hot = 10;
     bool fabric_only = false;
     std::size_t mappings = 0;
-    std::size_t at_most = 0;
+    std::optional<std::size_t> at_most;
     std::string csv;
     std::string svg;
 
@@ -158,6 +160,9 @@ int run(const Options& options) {
         }
         return 0;
     }
+    check_outputs({{"--csv", options.csv}, {"--histogram-svg", options.svg}}, options.common);
+    check_ending({"--csv", options.csv}, "a table of numbers", {".csv"});
+    check_ending({"--histogram-svg", options.svg}, "an SVG picture", {".svg"});
     const auto routed = load_routed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
     const Routes routes = routed->routes();
@@ -178,9 +183,13 @@ int run(const Options& options) {
     const auto hot = hottest(routes, result, options.hot, options.host_links());
     if (options.common.json)
         print_json(to_json(options, *routed, routes, result, hot, bounds.get()));
-    else
+    else if (options.csv != "-" && options.svg != "-")
         print_text(options, *routed, routes, result, hot, bounds.get());
-    return options.at_most != 0 && result.worst > options.at_most ? 1 : 0;
+    if (result.unrouted != 0)
+        print_remarks({fmt::format("{} of {} pairs are lost, the figures are of the others: see loom check",
+                                   grouped(result.unrouted), grouped(result.flows + result.unrouted))},
+                      options.common);
+    return result.unrouted != 0 || result.worst > options.at_most.value_or(result.worst) ? 1 : 0;
 }
 
 }  // namespace
@@ -192,18 +201,25 @@ void add_congestion(CLI::App& program, int& exit_code) {
     app->add_option("-p,--pattern", options->pattern, "Who sends to whom; help lists the patterns")
         ->type_name("NAME[:ARGUMENT]")
         ->capture_default_str();
-    app->add_option("--hot", options->hot, "Hottest links to name")->type_name("N")->capture_default_str();
+    app->add_option("--hot", options->hot, "Hottest links to name")
+        ->type_name("N")
+        ->check(whole_number())
+        ->capture_default_str();
     app->add_flag("--fabric-only", options->fabric_only, "Count links between switches only, not those to hosts");
     app->add_option("--mappings", options->mappings,
                     "Also try so many random mappings of ranks to hosts: bounds of the bandwidth")
-        ->type_name("N");
-    app->add_option("--at-most", options->at_most, "Exit with 1 when the worst contention is above this")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(whole_number());
+    app->add_option("--at-most", options->at_most,
+                    "Exit with 1 when the worst contention is above this, or a pair is lost")
+        ->type_name("N")
+        ->check(whole_number());
     app->add_option("--csv", options->csv, "Write the contention of each stage")->type_name("FILE");
     app->add_option("--histogram-svg", options->svg, "Draw how many stages have which contention")->type_name("FILE");
     add_common(*app, options->common);
     app->footer(
-        "Contention of a stage is the largest number of flows on any directed link; 1 is what a crossbar has.\n\n"
+        "Contention of a stage is the largest number of flows on any directed link; 1 is what a crossbar has.\n"
+        "Exit code 1 when the tables lose a pair, or --at-most is not met.\n\n"
         "Patterns:\n" +
         traffic::pattern_help() +
         "\n  loom congestion tree.json tree.lfts\n"

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/text.hpp"
@@ -63,6 +64,7 @@ void DamageOptions::add_to(CLI::App& app) {
     app.add_flag("--take-last-cables", take_last_cables, "Chance may also cut a host off (it never does otherwise)")
         ->group(group);
     app.add_option("--seed", seed, "Seed of everything random; same seed, same fabric")
+        ->check(any_seed())
         ->capture_default_str()
         ->group(group);
     const char* odd = "As in real fabrics";
@@ -70,11 +72,18 @@ void DamageOptions::add_to(CLI::App& app) {
         ->group(odd);
     app.add_option("--management-hosts", management_hosts, "Put so many hosts on free ports of the top switches")
         ->type_name("N")
+        ->check(whole_number())
         ->group(odd);
     app.add_option("--shuffle", shuffle,
                    "Tell the fabric in another order: nodes, or ports (nodes and the ports of switches)")
-        ->check(CLI::IsMember({"nodes", "ports"}))
+        ->check(one_of({"nodes", "ports"}))
         ->group(odd);
+}
+
+bool DamageOptions::any() const {
+    for (const std::string* text : {&links, &switches, &hosts, &slow_links, &shuffle})
+        if (!text->empty()) return true;
+    return !nodes.empty() || !cables.empty() || aggregation_nodes || management_hosts != 0;
 }
 
 Damaged DamageOptions::apply(const Fabric& fabric, bool lids) const {

@@ -22,6 +22,8 @@ struct DamageOptions {
     std::string shuffle;  // empty, "nodes" or "ports"
 
     void add_to(CLI::App& app);
+    // Whether any option asks for a change.
+    [[nodiscard]] bool any() const;
     // Damages, then adds, gives LIDs to what was added where `lids` says so, then shuffles.
     [[nodiscard]] fabric::Damaged apply(const fabric::Fabric& fabric, bool lids) const;
 };

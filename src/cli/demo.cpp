@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -269,7 +270,9 @@ void add_demo(CLI::App& program, int&) {
     const auto options = std::make_shared<Options>();
     CLI::App* app = program.add_subcommand("demo", "Everything once, small, with a report at the end (some seconds)");
     app->add_option("FOLDER", options->folder, "Where its files go; made if it is not there")->capture_default_str();
-    app->add_option("-j,--threads", options->threads, "Threads to use; 0: all cores")->capture_default_str();
+    app->add_option("-j,--threads", options->threads, "Threads to use; 0: all cores")
+        ->check(thread_count())
+        ->capture_default_str();
     add_common(*app, options->common);
     app->footer(
         "Makes a tree of 1,728 hosts, routes it twice and compares, breaks and repairs it, maps the ranks of a job, "

@@ -93,6 +93,8 @@ void add_damage(CLI::App& fabric) {
         "  loom fabric damage tree.json -o broken.json --remove-links 2% --seed 7\n"
         "  loom fabric damage tree.json -o broken.json --remove L1-03 --cut L0-00:5");
     app->callback([options] {
+        if (!options->damage.any())
+            throw UsageError("expected something to damage, such as --remove-links 2% or --remove NODE");
         (void)options->output.resolve(options->common);
         const Reading reading = load_fabric(options->input, options->from, options->common);
         const bool had_lids =

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/routing/content.hpp"
 
 namespace loom::cli {
 
@@ -26,7 +28,22 @@ std::optional<Format> format_named(const std::string& name) {
 }
 
 Reading load_fabric(const std::string& path, const std::string& format, const Common& common) {
-    Reading reading = read_fabric(path, format_named(format));
+    const auto named = format_named(format);
+    const std::string file = path == "-" ? "standard input" : path;
+    const std::string text = read_file(path);
+    const auto read = [&] {
+        try {
+            return parse_fabric(text, file, named);
+        } catch (const ParseError&) {
+            const routing::Content content = routing::identify(text);
+            if (content.kind == routing::ContentKind::tables)
+                throw ParseError(file, 0, "these are " + routing::describe(content) + "; expected a fabric");
+            if (content.kind == routing::ContentKind::host_order)
+                throw ParseError(file, 0, "this is " + routing::describe(content) + "; expected a fabric");
+            throw;
+        }
+    };
+    Reading reading = read();
     print_remarks(reading.remarks, common);
     return reading;
 }
@@ -39,13 +56,18 @@ void FabricOutput::add_to(CLI::App& app) {
 void FabricOutput::add_format_to(CLI::App& app) {
     app.add_option("--to", format, "Format of the file (default: by its name, else json)")->type_name("FORMAT");
     app.add_option("--as", discovery, "Variant of ibnetdiscover's format: plain, full (-f), grouped (-g) or ports (-p)")
-        ->check(CLI::IsMember({"plain", "full", "grouped", "ports"}));
+        ->check(one_of({"plain", "full", "grouped", "ports"}));
 }
 
 Format FabricOutput::resolve(const Common& common) const {
-    if (path == "-" && common.json) throw UsageError("--json needs standard output for itself; give -o a file");
-    if (const auto named = format_named(format)) return *named;
-    return format_from_path(path).value_or(Format::json);
+    check_outputs({{"-o", path}}, common);
+    const auto named = format_named(format);
+    if (!named) check_ending({"-o", path}, "a fabric", {".net", ".topo", ".dot", ".gv", ".csv"});
+    const Format result = named ? *named : format_from_path(path).value_or(Format::json);
+    if (!discovery.empty() && result != Format::ibnetdiscover)
+        throw UsageError(fmt::format("--as {} is a variant of ibnetdiscover's format, this file is {}; see --to",
+                                     discovery, name(result)));
+    return result;
 }
 
 void FabricOutput::save(const Fabric& fabric, const Common& common) const {

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/fabric.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/text.hpp"
@@ -60,7 +61,9 @@ void finish(CLI::App* app, const std::shared_ptr<Kind<Parameters>>& kind,
             std::function<Fabric(Kind<Parameters>&)> make) {
     kind->output.add_to(*app);
     app->add_option("--rate", kind->rate, "Width and speed of all links")->capture_default_str();
-    app->add_option("--lmc", kind->lmc, "Give 2^LMC LIDs to each host")->check(CLI::Range(0, 7))->capture_default_str();
+    app->add_option("--lmc", kind->lmc, "Give 2^LMC LIDs to each host")
+        ->check(whole_number(0, 7))
+        ->capture_default_str();
     app->add_flag("--no-lids", kind->no_lids, "Give no LIDs at all (a fabric beyond the 49,151 of a subnet)");
     kind->damage.add_to(*app);
     add_common(*app, kind->common);
@@ -76,9 +79,12 @@ void finish(CLI::App* app, const std::shared_ptr<Kind<Parameters>>& kind,
 }
 
 void add_tree_options(CLI::App* app, Pgft& tree) {
-    app->add_option("--radix", tree.radix, "Ports of every switch (default: as many as it uses)");
-    app->add_option("--hosts-per-leaf", tree.hosts_per_leaf, "Plug in only so many hosts a leaf");
-    app->add_option("--hosts", tree.hosts, "Plug in only so many hosts in all, leaf after leaf");
+    app->add_option("--radix", tree.radix, "Ports of every switch (default: as many as it uses)")
+        ->check(whole_number(1));
+    app->add_option("--hosts-per-leaf", tree.hosts_per_leaf, "Plug in only so many hosts a leaf")
+        ->check(whole_number(1));
+    app->add_option("--hosts", tree.hosts, "Plug in only so many hosts in all, leaf after leaf")
+        ->check(whole_number(1));
     app->add_flag_callback(
         "--adjacent", [&tree] { tree.up_order = tree.down_order = ParallelOrder::adjacent; },
         "Parallel cables in neighbouring ports (default: they take turns)");
@@ -91,9 +97,10 @@ void add_kary(CLI::App& all) {
     const auto kind = std::make_shared<Kind<Parameters>>();
     CLI::App* app =
         all.add_subcommand("kary", "K-ary N-tree: K^N hosts, N levels of switches with K ports down and K up");
-    app->add_option("K", kind->parameters.k, "Ports down, and up, of a switch")->required();
-    app->add_option("N", kind->parameters.n, "Levels of switches")->required();
+    app->add_option("K", kind->parameters.k, "Ports down, and up, of a switch")->check(whole_number())->required();
+    app->add_option("N", kind->parameters.n, "Levels of switches")->check(whole_number())->required();
     app->add_option("--merge-roots", kind->merge, "Make so many roots into one switch with parallel cables")
+        ->check(whole_number(1))
         ->capture_default_str();
     add_tree_options(app, kind->parameters);
     app->footer(
@@ -142,12 +149,15 @@ void add_clos(CLI::App& all) {
     Clos& clos_parameters = kind->parameters;
     kind->text = "1:1";
     CLI::App* app = all.add_subcommand("clos", "Recursive Clos network: networks of crossbars used as crossbars");
-    app->add_option("-c,--crossbar", clos_parameters.crossbar, "Ports of a crossbar")->required();
+    app->add_option("-c,--crossbar", clos_parameters.crossbar, "Ports of a crossbar")
+        ->check(whole_number())
+        ->required();
     app->add_option("-r,--ratio", kind->text, "Uplinks to outer ports on a leaf crossbar, UP:DOWN")
         ->capture_default_str();
-    app->add_option("--ports", clos_parameters.ports, "Hosts (default: as many as fit)");
+    app->add_option("--ports", clos_parameters.ports, "Hosts (default: as many as fit)")->check(whole_number(1));
     app->add_option("-d,--depth", clos_parameters.depth,
                     "1 for leaves and spines; networks of depth D-1 as crossbars beyond")
+        ->check(whole_number())
         ->capture_default_str();
     app->add_flag_callback(
         "--by-leaf", [&clos_parameters] { clos_parameters.outer = OuterPorts::by_leaf; },
@@ -167,11 +177,16 @@ void add_torus(CLI::App& all) {
     Torus& grid = kind->parameters;
     CLI::App* app = all.add_subcommand("torus", "Torus or mesh of any dimensions");
     app->add_option("SIZE", kind->text, "Switches in each dimension, such as 4x4x8")->required();
-    app->add_option("--hosts", grid.hosts_per_switch, "Hosts on each switch")->capture_default_str();
+    app->add_option("--hosts", grid.hosts_per_switch, "Hosts on each switch")
+        ->check(whole_number())
+        ->capture_default_str();
     app->add_flag_callback(
         "--mesh", [&grid] { grid.wrap = Wrap::mesh; }, "Without the cables that close the rings");
-    app->add_option("--parallel", grid.parallel, "Cables between neighbours")->capture_default_str();
-    app->add_option("--radix", grid.radix, "Ports of every switch (default: as many as it uses)");
+    app->add_option("--parallel", grid.parallel, "Cables between neighbours")
+        ->check(whole_number())
+        ->capture_default_str();
+    app->add_option("--radix", grid.radix, "Ports of every switch (default: as many as it uses)")
+        ->check(whole_number(1));
     app->footer("  loom fabric new torus 4x4x4 --hosts 2 -o torus.json");
     finish<Torus>(app, kind, [](auto& own) {
         own.parameters.dimensions = numbers("SIZE", own.text, 'x');
@@ -184,14 +199,18 @@ void add_dragonfly(CLI::App& all) {
     Dragonfly& fly = kind->parameters;
     CLI::App* app =
         all.add_subcommand("dragonfly", "Groups of switches, all joined within a group, few cables between groups");
-    app->add_option("-a,--routers", fly.routers, "Switches of a group")->required();
-    app->add_option("-p,--hosts", fly.hosts, "Hosts on each switch")->required();
-    app->add_option("-g,--global", fly.global, "Cables of each switch to other groups")->required();
-    app->add_option("--groups", fly.groups, "Groups (default: routers * global + 1, as many as can be)");
+    app->add_option("-a,--routers", fly.routers, "Switches of a group")->check(whole_number())->required();
+    app->add_option("-p,--hosts", fly.hosts, "Hosts on each switch")->check(whole_number())->required();
+    app->add_option("-g,--global", fly.global, "Cables of each switch to other groups")
+        ->check(whole_number())
+        ->required();
+    app->add_option("--groups", fly.groups, "Groups (default: routers * global + 1, as many as can be)")
+        ->check(whole_number(1));
     app->add_flag_callback(
         "--absolute", [&fly] { fly.arrangement = GlobalCables::absolute; },
         "Cable k of a group to the k-th other group (default: palmtree)");
-    app->add_option("--radix", fly.radix, "Ports of every switch (default: as many as it uses)");
+    app->add_option("--radix", fly.radix, "Ports of every switch (default: as many as it uses)")
+        ->check(whole_number(1));
     app->footer("  loom fabric new dragonfly -a 8 -p 4 -g 4 -o fly.json      33 groups, 1,056 hosts");
     finish<Dragonfly>(app, kind, [](auto& own) { return dragonfly(own.parameters); });
 }
@@ -200,16 +219,25 @@ void add_rail(CLI::App& all) {
     const auto kind = std::make_shared<Kind<Rail>>();
     Rail& rails = kind->parameters;
     CLI::App* app = all.add_subcommand("rail", "Rail-optimised two-level tree of GPU servers");
-    app->add_option("--units", rails.units, "Scalable units")->capture_default_str();
+    app->add_option("--units", rails.units, "Scalable units")->check(whole_number())->capture_default_str();
     app->add_option("--servers-per-unit", rails.servers_per_unit, "Servers of a unit, each on all of its leaves")
+        ->check(whole_number())
         ->required();
-    app->add_option("--rails", rails.rails, "Adapters of a server, and leaves of a unit")->capture_default_str();
-    app->add_option("--spines", rails.spines, "Spines (of each rail with --rail-only)")->required();
-    app->add_option("--parallel", rails.parallel, "Cables between a leaf and a spine")->capture_default_str();
-    app->add_option("--servers", rails.servers, "Servers in all, the last of the units being short");
+    app->add_option("--rails", rails.rails, "Adapters of a server, and leaves of a unit")
+        ->check(whole_number())
+        ->capture_default_str();
+    app->add_option("--spines", rails.spines, "Spines (of each rail with --rail-only)")
+        ->check(whole_number())
+        ->required();
+    app->add_option("--parallel", rails.parallel, "Cables between a leaf and a spine")
+        ->check(whole_number())
+        ->capture_default_str();
+    app->add_option("--servers", rails.servers, "Servers in all, the last of the units being short")
+        ->check(whole_number(1));
     app->add_flag_callback(
         "--rail-only", [&rails] { rails.layout = RailSpines::per_rail; }, "Each rail has spines of its own");
-    app->add_option("--radix", rails.radix, "Ports of every switch (default: as many as it uses)");
+    app->add_option("--radix", rails.radix, "Ports of every switch (default: as many as it uses)")
+        ->check(whole_number(1));
     app->footer("  loom fabric new rail --units 4 --servers-per-unit 32 --spines 16 --parallel 2 -o pod.json");
     finish<Rail>(app, kind, [](auto& own) { return rail(own.parameters); });
 }

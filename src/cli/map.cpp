@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
 #include "loom/base/error.hpp"
@@ -27,12 +28,19 @@ struct Options {
     Common common;
     RoutedOptions routed;
     std::string pattern;
-    Metric metric = Metric::sum_of_routes;
-    Duplex duplex = Duplex::full;
+    std::string metric = "2";
+    std::string duplex = "full";
     std::uint64_t moves = 1'000'000;
     unsigned restarts = 0;
     double seconds = 0;
     std::string output;
+
+    [[nodiscard]] Metric wanted() const {
+        if (metric == "1" || metric == "maxima") return Metric::sum_of_maxima;
+        if (metric == "3" || metric == "traversals") return Metric::link_traversals;
+        return Metric::sum_of_routes;
+    }
+    [[nodiscard]] Duplex directions() const { return duplex == "half" ? Duplex::half : Duplex::full; }
 };
 
 ordered_json to_json(const MapMetrics& metrics) {
@@ -47,7 +55,7 @@ void print_text(const Options& options, const traffic::Pattern& pattern, const R
     Table table({{"metric"}, {"before", Align::right}, {"after", Align::right}, {""}});
     const auto row = [&](const char* name, Metric metric) {
         table.row({name, grouped(value_of(result.before, metric)), grouped(value_of(result.after, metric)),
-                   options.metric == metric ? "searched for" : ""});
+                   options.wanted() == metric ? "searched for" : ""});
     };
     row("1 sum over rounds of the most congested route", Metric::sum_of_maxima);
     row("2 sum over rounds of the congestion of all routes", Metric::sum_of_routes);
@@ -58,8 +66,8 @@ void print_text(const Options& options, const traffic::Pattern& pattern, const R
 }
 
 int run(const Options& options) {
-    if (options.output == "-" && options.common.json)
-        throw UsageError("--json needs standard output for itself; give -o a file");
+    check_outputs({{"-o", options.output}}, options.common);
+    check_ending({"-o", options.output}, "a list of hosts", {".csv"});
     const auto routed = load_routed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
     const congestion::Routes routes = routed->routes();
@@ -67,8 +75,8 @@ int run(const Options& options) {
     {
         Progress progress("searching", options.common.quiet ? Show::never : Show::automatic);
         result = optimise_mapping(routes, *pattern,
-                                  {options.metric, options.duplex, options.routed.seed, options.moves, options.restarts,
-                                   options.seconds, progress.callback()});
+                                  {options.wanted(), options.directions(), options.routed.seed, options.moves,
+                                   options.restarts, options.seconds, progress.callback()});
     }
     if (!options.output.empty())
         write_file(options.output, to_text(routed->fabric, congestion::remapped(routed->placement, result.mapping)));
@@ -77,8 +85,8 @@ int run(const Options& options) {
                     {"engine", routed->tables.engine},
                     {"pattern", pattern->name()},
                     {"ranks", pattern->ranks()},
-                    {"metric", static_cast<int>(options.metric)},
-                    {"duplex", options.duplex == Duplex::full ? "full" : "half"},
+                    {"metric", static_cast<int>(options.wanted())},
+                    {"duplex", options.duplex},
                     {"moves", result.moves},
                     {"before", to_json(result.before)},
                     {"after", to_json(result.after)},
@@ -97,24 +105,26 @@ void add_map(CLI::App& program, int& exit_code) {
         program.add_subcommand("map", "Find an order of ranks on hosts that suits a pattern and the tables");
     options->routed.add_to(*app);
     app->add_option("-p,--pattern", options->pattern, "Who sends to whom")->required()->type_name("NAME[:ARGUMENT]");
-    const std::map<std::string, Metric> metrics{
-        {"1", Metric::sum_of_maxima},      {"2", Metric::sum_of_routes},      {"3", Metric::link_traversals},
-        {"maxima", Metric::sum_of_maxima}, {"routes", Metric::sum_of_routes}, {"traversals", Metric::link_traversals}};
-    app->add_option("--metric", options->metric,
-                    "What to make small: 1 or maxima, 2 or routes, 3 or traversals (default 2)")
+    app->add_option("--metric", options->metric, "What to make small: 1 or maxima, 2 or routes, 3 or traversals")
         ->type_name("METRIC")
-        ->transform(CLI::CheckedTransformer(metrics).description(""));
-    const std::map<std::string, Duplex> duplexes{{"full", Duplex::full}, {"half", Duplex::half}};
+        ->check(one_of({"1", "2", "3", "maxima", "routes", "traversals"}))
+        ->capture_default_str();
     app->add_option("--duplex", options->duplex,
-                    "Whether the two directions of a cable are apart (full, the default) or added up (half)")
+                    "Whether the two directions of a cable are apart (full) or added up (half)")
         ->type_name("full|half")
-        ->transform(CLI::CheckedTransformer(duplexes).description(""));
-    app->add_option("--moves", options->moves, "Swaps of two ranks to try")->type_name("N")->capture_default_str();
+        ->check(one_of({"full", "half"}))
+        ->capture_default_str();
+    app->add_option("--moves", options->moves, "Swaps of two ranks to try")
+        ->type_name("N")
+        ->check(any_seed())
+        ->capture_default_str();
     app->add_option("--restarts", options->restarts, "Annealing runs to share them between; 0: as many as are worth it")
         ->type_name("N")
+        ->check(whole_number())
         ->capture_default_str();
     app->add_option("--seconds", options->seconds, "Stop after this long (the result then depends on the machine)")
-        ->type_name("S");
+        ->type_name("S")
+        ->check(real_number(0));
     app->add_option("-o,--output", options->output,
                     "Write the hosts in rank order, for --place and for launchers; - is standard output")
         ->type_name("FILE");

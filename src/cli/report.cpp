@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -79,9 +80,11 @@ nlohmann::ordered_json to_json(const report::Findings& f) {
     return out;
 }
 
-void run(const Options& options) {
-    if (options.output == "-" && options.common.json)
-        throw UsageError("--json needs standard output for itself; give -o a file");
+int run(const Options& options) {
+    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}});
+    check_outputs({{"-o", options.output}, {"--picture", options.picture}}, options.common);
+    check_ending({"-o", options.output}, "an HTML page", {".html", ".htm"});
+    check_ending({"--picture", options.picture}, "an SVG picture", {".svg"});
     fabric::Reading reading = load_fabric(options.fabric, "", options.common);
     std::vector<std::string> remarks;
     std::optional<routing::Tables> tables;
@@ -109,29 +112,32 @@ void run(const Options& options) {
     report::PageOptions page;
     page.heading = options.title;
     page.version = LOOM_VERSION;
-    write_file(options.output, report::html_page(reading.fabric, findings, page));
-    if (!options.picture.empty()) {
+    const std::string text = report::html_page(reading.fabric, findings, page);
+    if (!options.picture.empty()) {  // first: a picture that cannot be written leaves no page that looks complete
         report::PictureOptions picture;
         picture.title = options.title;
         write_file(options.picture,
                    report::draw_fabric(reading.fabric, findings.levels, picture, findings.load).document());
     }
+    write_file(options.output, text);
+    const int exit_code = findings.valid ? 0 : 1;
     if (options.common.json) {
         print_json(to_json(findings));
-        return;
+        return exit_code;
     }
-    if (options.common.quiet || options.output == "-") return;
+    if (options.common.quiet || options.output == "-" || options.picture == "-") return exit_code;
     fmt::print("{}: {} hosts, {} switches, tables {}", options.output, grouped(findings.hosts),
                grouped(findings.switches), findings.valid ? "valid" : "not valid");
     if (findings.ranks >= 2)
         fmt::print(", shift contention {} at worst and {:.2f} on average, effective bisection bandwidth {:.1f} %",
                    findings.shift.worst, findings.shift.mean, 100 * findings.bisection.bandwidth.mean());
     fmt::print("\n");
+    return exit_code;
 }
 
 }  // namespace
 
-void add_report(CLI::App& program, int&) {
+void add_report(CLI::App& program, int& exit_code) {
     const auto options = std::make_shared<Options>();
     CLI::App* app =
         program.add_subcommand("report", "Put a fabric, its tables, checks and congestion on one HTML page");
@@ -144,20 +150,23 @@ void add_report(CLI::App& program, int&) {
     app->add_option("--picture", options->picture, "Write the picture of the fabric to a file of its own, too")
         ->type_name("FILE.svg");
     app->add_option("--title", options->title, "Heading of the page (default: the fabric's title)");
-    app->add_option("--seed", options->find.seed, "Of the random bisections")->capture_default_str();
+    app->add_option("--seed", options->find.seed, "Of the random bisections")->check(any_seed())->capture_default_str();
     app->add_option("--samples", options->find.bisection_samples, "Random bisections to draw")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
-    app->add_option("-j,--threads", options->find.threads, "Threads to use; 0: all cores")->capture_default_str();
+        ->check(whole_number(1));
+    app->add_option("-j,--threads", options->find.threads, "Threads to use; 0: all cores")
+        ->check(thread_count())
+        ->capture_default_str();
     add_common(*app, options->common);
     app->footer(
         "The page is one file that needs nothing but itself: the fabric drawn by levels with its cables coloured by\n"
         "load, what deviates from a perfect tree, the checks, contention over all shift stages, the hottest links,\n"
         "effective bisection bandwidth, and cables that run below what their ends support.\n"
+        "Exit code 1, with the page written, when the tables fail a check.\n"
         "\n"
         "  loom report tree.json tree.lft -o tree.html\n"
         "  ibnetdiscover | loom report - -o cluster.html");
-    app->callback([options] { run(*options); });
+    app->callback([options, &exit_code] { exit_code = run(*options); });
 }
 
 }  // namespace loom::cli

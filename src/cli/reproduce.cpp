@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/options.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
@@ -156,6 +157,7 @@ void add_reproduce(CLI::App& program, int& exit_code) {
     app->add_flag("--all", options->all, "All of them");
     app->add_flag("--quick", options->quick, "Only the rows that take seconds; same rules");
     app->add_option("-j,--threads", options->threads, "Threads to use; 0: as many as the machine has")
+        ->check(thread_count())
         ->capture_default_str();
     add_common(*app, options->common);
     app->footer(

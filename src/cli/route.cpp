@@ -9,7 +9,9 @@
 
 #include "cli/fabric_file.hpp"
 #include "cli/lids.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/routed.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
@@ -49,7 +51,8 @@ struct Outcome {
     std::optional<routing::Rerouted> kept;  // when old tables were to be kept
 };
 
-Outcome route(const Options& options, const routing::SwitchGraph& graph, const std::optional<routing::TableFile>& old) {
+Outcome route(const Options& options, const routing::SwitchGraph& graph, const routing::Engine& engine,
+              const std::optional<routing::TableFile>& old) {
     Progress progress("routing", options.common.quiet ? Show::never : Show::automatic);
     routing::RouteOptions how;
     how.seed = options.seed;
@@ -68,7 +71,7 @@ Outcome route(const Options& options, const routing::SwitchGraph& graph, const s
         result.tables = std::move(result.kept->tables);
         result.remarks.insert(result.remarks.end(), result.kept->remarks.begin(), result.kept->remarks.end());
     } else {
-        routing::Routing made = routing::find_engine(options.engine).route(graph, how);
+        routing::Routing made = run_engine(engine, graph, how);
         result.tables = std::move(made.tables);
         result.remarks = std::move(made.remarks);
     }
@@ -113,12 +116,12 @@ void report(const Options& options, const routing::SwitchGraph& graph, const Out
 }
 
 void run(const Options& options) {
-    if (options.output == "-" && options.common.json)
-        throw UsageError("--json needs standard output for itself; give -o a file");
-    if (options.keep.empty() && options.engine.empty()) throw UsageError("expected --engine NAME, or --keep OLD");
+    check_inputs({{"FABRIC", options.fabric}, {"--keep", options.keep}});
+    check_outputs({{"-o", options.output}}, options.common);
+    if (options.format.empty()) check_ending({"-o", options.output}, "forwarding tables", {".lft", ".lfts", ".fdbs"});
     if (!options.keep.empty() && !options.engine.empty())
         throw UsageError("--keep changes old tables as little as can be; it takes no --engine");
-    if (!options.engine.empty()) (void)routing::find_engine(options.engine);
+    const routing::Engine& engine = routing::find_engine(options.engine.empty() ? "ftree" : options.engine);
     const routing::TableFormat format = options.format.empty() ? routing::table_format_for(options.output)
                                                                : routing::parse_table_format(options.format);
 
@@ -130,7 +133,7 @@ void run(const Options& options) {
     }
     complete_lids(reading.fabric, options.lmc);
     const routing::SwitchGraph graph(reading.fabric);
-    const Outcome outcome = route(options, graph, old);
+    const Outcome outcome = route(options, graph, engine, old);
     print_remarks(outcome.remarks, options.common);
     routing::WriteOptions write;
     write.force = options.force;
@@ -152,7 +155,7 @@ void add_route(CLI::App& program, int& exit_code) {
     auto options = std::make_shared<Options>();
     CLI::App* app = program.add_subcommand("route", "Compute forwarding tables for a fabric");
     app->add_option("FABRIC", options->fabric, "Fabric to read, any known format; - is standard input")->required();
-    app->add_option("--engine", options->engine, "How to route, see below")->type_name("NAME");
+    app->add_option("--engine", options->engine, "How to route, see below")->type_name("NAME")->default_str("ftree");
     app->add_option("-o,--output", options->output, "File to write; - is standard output")
         ->required()
         ->type_name("FILE");
@@ -168,13 +171,16 @@ void add_route(CLI::App& program, int& exit_code) {
                     "File with the GUIDs of the hosts that compute, one a line: a hint, never needed")
         ->type_name("FILE");
     app->add_option("--lmc", options->lmc, "2^LMC LIDs for each host that has none yet")
-        ->check(CLI::Range(0u, 7u))
+        ->check(whole_number(0, 7))
         ->capture_default_str();
     app->add_option("--lanes", options->lanes, "Virtual lanes that dfsssp may use")
-        ->check(CLI::Range(1u, 15u))
+        ->check(whole_number(1, 15))
         ->capture_default_str();
-    app->add_option("--seed", options->seed, "Seed of engines that choose at random")->capture_default_str();
+    app->add_option("--seed", options->seed, "Seed of engines that choose at random")
+        ->check(any_seed())
+        ->capture_default_str();
     app->add_option("--threads", options->threads, "Threads, 0 for all cores; the tables do not depend on it")
+        ->check(thread_count())
         ->capture_default_str();
     app->add_flag("--place-keepers", options->place_keepers,
                   "ftree: route as if hosts missing from a leaf were there, so that one host more or less\n"

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "cli/fabric_file.hpp"
 #include "cli/lids.hpp"
+#include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -19,7 +21,7 @@ namespace {
 
 fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options) {
     if (!options.hosts.empty()) return fabric::place_on_hosts(fabric, options.hosts);
-    if (options.place == "order") return fabric::place_in_order(fabric);
+    if (options.place.empty() || options.place == "order") return fabric::place_in_order(fabric);
     if (options.place == "keepers") return fabric::place_with_keepers(fabric);
     if (options.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), options.seed);
     return fabric::read_placement(fabric, read_file(options.place), options.place);
@@ -39,7 +41,29 @@ congestion::RouteChoice choice_of(const RoutedOptions& options) {
     return choice;
 }
 
+// Throws UsageError when no rank's host has as many LIDs as --lid counts.
+void check_offset(const RoutedFabric& routed) {
+    if (routed.choice.lids == congestion::LidUse::spread) return;
+    unsigned lmc = 0;
+    for (const PortIndex host : routed.placement.hosts)
+        if (host != no_port) lmc = std::max<unsigned>(lmc, routed.fabric.port(host).lmc);
+    if (routed.choice.offset >> lmc == 0) return;
+    throw UsageError(fmt::format("--lid {}: the hosts have {} each (LMC {}), expected {}", routed.choice.offset,
+                                 counted(std::size_t{1} << lmc, "LID", "LIDs"), lmc,
+                                 lmc == 0 ? "0" : fmt::format("0 to {}", (1u << lmc) - 1)));
+}
+
 }  // namespace
+
+routing::Routing run_engine(const routing::Engine& engine, const routing::SwitchGraph& graph,
+                            const routing::RouteOptions& options) {
+    try {
+        return engine.route(graph, options);
+    } catch (const Error& error) {
+        if (std::string_view(error.what()).find("fat tree") == std::string_view::npos) throw;
+        throw Error(fmt::format("{}; --engine dfsssp takes fabrics of any shape", error.what()));
+    }
+}
 
 void RoutedOptions::add_to(CLI::App& app) {
     app.add_option("FABRIC", fabric, "Fabric to read, any known format; - is standard input");
@@ -49,15 +73,18 @@ void RoutedOptions::add_to(CLI::App& app) {
                    "Where ranks sit: order (by leaf and port), keepers (the same, thin leaves filled up with place "
                    "keepers), random, or a file with a host a line")
         ->type_name("HOW|FILE")
-        ->capture_default_str();
+        ->default_str("order")
+        ->check(not_empty("a way to place ranks, or a file"));
     app.add_option("--hosts", hosts, "Ranks sit on these hosts, as Slurm writes them: node[001-018,020]")
-        ->type_name("LIST");
+        ->type_name("LIST")
+        ->check(not_empty("a list of hosts"));
     app.add_option("--lid", lid,
                    "Which of a host's LIDs is used (LMC): its number, or spread over all by sender and receiver")
         ->type_name("N|spread")
         ->capture_default_str();
-    app.add_option("--seed", seed, "Seed of everything random")->capture_default_str();
+    app.add_option("--seed", seed, "Seed of everything random")->check(any_seed())->capture_default_str();
     app.add_option("--threads", threads, "Threads, 0 for all cores; results do not depend on it")
+        ->check(thread_count())
         ->capture_default_str();
 }
 
@@ -65,6 +92,9 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
     if (options.fabric.empty()) throw UsageError("expected a FABRIC to look at");
     if (options.tables.empty() == options.engine.empty())
         throw UsageError("expected either a TABLES file or --engine NAME");
+    if (!options.place.empty() && !options.hosts.empty())
+        throw UsageError("--place and --hosts both say where ranks sit; expected one of them");
+    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}, {"--place", options.place}});
     auto result = std::make_unique<RoutedFabric>();
     result->choice = choice_of(options);
     const routing::Engine* engine = options.engine.empty() ? nullptr : &routing::find_engine(options.engine);
@@ -84,7 +114,7 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
         how.seed = options.seed;
         how.threads = options.threads;
         how.progress = progress.callback();
-        routing::Routing made = engine->route(*result->graph, how);
+        routing::Routing made = run_engine(*engine, *result->graph, how);
         result->tables = std::move(made.tables);
         if (result->tables.engine.empty()) result->tables.engine = engine->name;
         remarks = std::move(made.remarks);
@@ -97,6 +127,7 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
     result->placement = place(result->fabric, options);
     if (result->placement.ranks() == 0)
         throw Error(fmt::format("{}: no host is connected to a switch", options.fabric));
+    check_offset(*result);
     return result;
 }
 

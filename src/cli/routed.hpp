@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "loom/congestion/routes.hpp"
 #include "loom/fabric/placement.hpp"
+#include "loom/routing/engine.hpp"
 #include "loom/routing/switch_graph.hpp"
 #include "loom/routing/tables.hpp"
 
@@ -17,7 +18,7 @@ struct RoutedOptions {
     std::string fabric;
     std::string tables;
     std::string engine;
-    std::string place = "order";
+    std::string place;  // empty: order
     std::string hosts;
     std::string lid = "0";
     std::uint64_t seed = 1;
@@ -42,5 +43,9 @@ struct RoutedFabric {
 // Reads, or routes with the engine asked for; says on standard error what was odd. A fabric without
 // LIDs takes those that the tables name, or gets its own.
 [[nodiscard]] std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Common& common);
+
+// The engine's work. Where it refuses a fabric that is no tree, the error names an engine that does not.
+[[nodiscard]] routing::Routing run_engine(const routing::Engine& engine, const routing::SwitchGraph& graph,
+                                          const routing::RouteOptions& options);
 
 }  // namespace loom::cli

@@ -134,8 +134,9 @@ Routing route_dfsssp(const SwitchGraph& graph, const RouteOptions& options) {
     LaneAssigner assigner(graph, result.tables);
     assigner.assign();
     if (assigner.lanes() > options.lanes)
-        throw Error(fmt::format("dfsssp needs {} virtual lanes on this fabric to be free of deadlocks, {} are allowed",
-                                assigner.lanes(), options.lanes));
+        throw Error(
+            fmt::format("dfsssp needs {} virtual lanes on this fabric to be free of deadlocks, {} allowed (--lanes)",
+                        assigner.lanes(), options.lanes == 1 ? "1 is" : fmt::format("{} are", options.lanes)));
     assigner.balance();
     if (assigner.lanes() > 1)
         result.remarks.push_back(fmt::format("the routes are spread over {} virtual lanes", assigner.lanes()));

@@ -48,6 +48,11 @@ TEST_F(Files, AFailureHalfWayLeavesTheOldContentAndNoTemporary) {
     EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(Files, ADeviceThatTakesNothingIsAnError) {
+    EXPECT_THROW(write_file("/dev/full", "x"), IoError);
+    EXPECT_NO_THROW(write_file("/dev/null", "x"));
+}
+
 TEST_F(Files, WhatCannotBeOpenedIsNamedWithTheReason) {
     try {
         (void)read_file(folder_ / "absent");

@@ -14,6 +14,7 @@ using loom::test::slurp;
 using loom::test::TemporaryFolder;
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 // A folder with a tree of 16 hosts on four leaves, two uplinks each: half the bandwidth.
@@ -67,6 +68,93 @@ TEST_F(CongestionCommands, PicturesAndVerdicts) {
     EXPECT_EQ(refused.exit_code, 1);
     EXPECT_EQ(narrow.exit_code, 1);
     EXPECT_THAT(slurp(folder.file("b.svg")), HasSubstr("<svg"));
+}
+
+TEST_F(CongestionCommands, AWorstContentionOfZeroCanBeAskedFor) {
+    const Outcome refused = loom_program("congestion " + tree + " --engine minhop --at-most 0");
+
+    EXPECT_EQ(refused.exit_code, 1);
+}
+
+// Tables from before a cable was cut lose pairs, however good the others are.
+TEST_F(CongestionCommands, LostPairsAreNeverAYes) {
+    const std::string damaged = folder.file("damaged.json"), tables = folder.file("old.lft");
+    loom_program("route " + tree + " -q --engine minhop -o " + tables);
+    const Outcome cut = loom_program("fabric damage " + tree + " --cut L0-0:5 -q -o " + damaged);
+    ASSERT_EQ(cut.exit_code, 0) << cut.err;
+
+    for (const std::string& command : {std::string("congestion"), std::string("bisection")})
+        for (const std::string wish : {"", command == "congestion" ? " --at-most 100" : " --at-least 0"}) {
+            const Outcome lost = loom_program(command + " " + damaged + " " + tables + wish);
+
+            EXPECT_EQ(lost.exit_code, 1) << command << wish;
+            EXPECT_THAT(lost.err, HasSubstr("are lost")) << command << wish;
+        }
+    const Outcome report = loom_program("report " + damaged + " " + tables + " -o " + folder.file("page.html"));
+
+    EXPECT_EQ(report.exit_code, 1);
+    EXPECT_THAT(report.out, HasSubstr("tables not valid"));
+    EXPECT_THAT(slurp(folder.file("page.html")), HasSubstr("</html>"));
+}
+
+TEST_F(CongestionCommands, TheLimitOfSamplesIsNamedWhenItEndsTheSearch) {
+    const std::string command = "bisection " + tree + " --engine minhop --samples 10 --precision ";
+
+    const Outcome short_of = loom_program(command + "0.000001");
+    const Outcome enough = loom_program(command + "0.9");
+    const Outcome as_json = loom_program(command + "0.000001 --json");
+
+    EXPECT_THAT(short_of.out, HasSubstr("stopped at the 10 bisects of --samples"));
+    EXPECT_THAT(enough.out, Not(HasSubstr("stopped at")));
+    EXPECT_EQ(json::parse(as_json.out)["precision_reached"], false);
+}
+
+TEST_F(CongestionCommands, StandardOutputHasOneUser) {
+    const std::string run = tree + " --engine minhop";
+    for (const std::string& arguments :
+         {"congestion " + run + " --json --csv -", "congestion " + run + " --csv - --histogram-svg -",
+          "bisection " + run + " --json --histogram-svg -", "map " + run + " -p ring --json -o -",
+          "report " + tree + " --json -o page.html --picture -", "report " + tree + " -o - --picture -"}) {
+        const Outcome both = loom_program(arguments);
+
+        EXPECT_EQ(both.exit_code, 2) << arguments;
+        EXPECT_EQ(both.out, "") << arguments;
+        EXPECT_THAT(both.err, HasSubstr("standard output")) << arguments;
+    }
+    const Outcome alone = loom_program("congestion " + run + " --csv -");
+
+    EXPECT_EQ(alone.exit_code, 0);
+    EXPECT_THAT(alone.out, StartsWith("stage,contention\n1,"));
+    EXPECT_EQ(std::count(alone.out.begin(), alone.out.end(), '\n'), 16);
+}
+
+TEST_F(CongestionCommands, NonsenseIsRefusedWithWhatIsExpected) {
+    const std::string run = tree + " --engine minhop ";
+    const std::pair<std::string, const char*> cases[] = {
+        {"map " + run + "-p ring --duplex x", "--duplex: expected full or half, got \"x\""},
+        {"map " + run + "-p ring --metric 4", "--metric: expected 1, 2, 3, maxima, routes or traversals, got \"4\""},
+        {"map " + run + "-p ring --seconds -1", "--seconds: expected a number of at least 0, got \"-1\""},
+        {"bisection " + run + "--samples 0", "--samples: expected a whole number of at least 1, got \"0\""},
+        {"bisection " + run + "--precision -1", "--precision: expected a number of at least 0, got \"-1\""},
+        {"bisection " + run + "--precision nan", "--precision: expected a number of at least 0, got \"nan\""},
+        {"congestion " + run + "--hot -1", "--hot: expected a whole number, got \"-1\""},
+        {"congestion " + run + "--seed -1", "--seed: expected a whole number, got \"-1\""},
+        {"congestion " + run + "--threads 99999", "--threads: expected a whole number from 0 to 4096"},
+        {"congestion " + run + "--lid 5", "the hosts have 1 LID each (LMC 0), expected 0"},
+        {"congestion " + run + "--hosts ''", "--hosts: expected a list of hosts, got nothing"},
+        {"congestion " + run + "--hosts host00 --place random", "--place and --hosts both say where ranks sit"},
+        {"congestion " + run + "--csv x.svg", "--csv x.svg: the name of a picture, but this writes a table"},
+        {"congestion - -", "standard input can be used once"},
+    };
+
+    for (const auto& [arguments, why] : cases) {
+        const Outcome outcome = loom_program(arguments);
+
+        EXPECT_EQ(outcome.exit_code, 2) << arguments;
+        EXPECT_EQ(outcome.out, "") << arguments;
+        EXPECT_THAT(outcome.err, HasSubstr(why));
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    }
 }
 
 TEST_F(CongestionCommands, BisectionIsBetweenTheRatedHalfAndOne) {

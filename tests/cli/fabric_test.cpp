@@ -65,6 +65,12 @@ TEST(FabricNew, RefusesBadArgumentsInOneLineAndWritesNothing) {
         {"torus 4by4 -o " + file, "SIZE expects numbers such as 4x4x2"},
         {"pgft -m 100,1000 -w 1,1 -o " + file, "at most 254"},
         {"torus 50x50x40 -o " + file, "more LIDs than the 49,151"},
+        {"kary -4 2 -o " + file, "K: expected a whole number, got \"-4\""},
+        {"kary 4 2 --hosts 0 -o " + file, "--hosts: expected a whole number of at least 1"},
+        {"kary 4 2 --as full -o " + file, "--as full is a variant of ibnetdiscover's format, this file is json"},
+        {"kary 4 2 -o " + folder.file("f.svg"), "the name of a picture, but this writes a fabric"},
+        {"kary 4 2 -o " + folder.file("f.lft"), "the name of forwarding tables, but this writes a fabric"},
+        {"kary 4 2 -o /dev/full", "/dev/full: cannot write: No space left on device"},
         {"moebius -o " + file, "no such command"},
     };
 
@@ -139,6 +145,17 @@ TEST(FabricConvert, GoesThereAndBackAndRefusesNonsense) {
     EXPECT_EQ(json::parse(back.out)["links"], 18);
     EXPECT_EQ(missing.exit_code, 2);
     EXPECT_EQ(nonsense.exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(folder.file("x.json")));
+}
+
+TEST(FabricDamage, WantsSomethingToDamage) {
+    const TemporaryFolder folder;
+    (void)loom_program("fabric new kary 3 2 -o " + folder.file("tree.json"));
+
+    const Outcome nothing = loom_program("fabric damage " + folder.file("tree.json") + " -o " + folder.file("x.json"));
+
+    EXPECT_EQ(nothing.exit_code, 2);
+    EXPECT_THAT(nothing.err, HasSubstr("expected something to damage"));
     EXPECT_FALSE(std::filesystem::exists(folder.file("x.json")));
 }
 

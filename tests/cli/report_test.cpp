@@ -54,6 +54,17 @@ TEST_F(Report, RefusesWhatItCannotRead) {
     EXPECT_FALSE(std::filesystem::exists(file("page.html")));
 }
 
+TEST_F(Report, LeavesNoPageWhenThePictureCannotBeWritten) {
+    const Outcome outcome =
+        loom_program("report " + tree() + " -o " + file("page.html") + " --picture " + file("no/p.svg"));
+    const Outcome wrong = loom_program("report " + tree() + " -o " + file("page.pdf"));
+
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(file("page.html")));
+    EXPECT_EQ(wrong.exit_code, 2);
+    EXPECT_THAT(wrong.err, HasSubstr("the name of a document, but this writes an HTML page"));
+}
+
 TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const TemporaryFolder folder;
 

@@ -87,6 +87,26 @@ TEST_F(Route, TablesThatNeedLanesAreOnlyWrittenWhereTheyCanBeSaid) {
     EXPECT_EQ(checked.exit_code, 0) << checked.out;
 }
 
+TEST_F(Route, WithoutAnEngineATreeIsRoutedByFtree) {
+    const Outcome routed = loom_program("route --json " + file("tree.json") + " -o " + file("t.lft"));
+
+    ASSERT_EQ(routed.exit_code, 0) << routed.err;
+    EXPECT_EQ(json::parse(routed.out)["engine"], "ftree");
+}
+
+TEST_F(Route, TablesInThePlaceOfAFabricAreRecognised) {
+    loom_program("route " + file("tree.json") + " -q -o " + file("t.lft"));
+    loom_program("route " + file("tree.json") + " -q -o " + file("t.fdbs"));
+
+    const Outcome lft = loom_program("fabric show " + file("t.lft"));
+    const Outcome fdbs = loom_program("check " + file("t.fdbs") + " " + file("tree.json"));
+
+    EXPECT_EQ(lft.exit_code, 2);
+    EXPECT_EQ(lft.err, "loom: " + file("t.lft") + ": these are forwarding tables (opensm); expected a fabric\n");
+    EXPECT_EQ(fdbs.exit_code, 2);
+    EXPECT_THAT(fdbs.err, HasSubstr("these are forwarding tables (fdbs); expected a fabric"));
+}
+
 TEST_F(Route, KeepChangesOnlyWhatAFaultBroke) {
     loom_program("route " + file("tree.json") + " --engine ftree -q -o " + file("old.lft"));
     const Outcome damaged =
@@ -122,7 +142,12 @@ TEST_F(Route, BadInputIsOneLineAndWritesNothing) {
     const std::string tree = file("tree.json"), out = " -o " + file("t.lft");
     const std::pair<std::string, const char*> cases[] = {
         {"route " + tree + " --engine fastest" + out, "no engine is called 'fastest', expected one of minhop"},
-        {"route " + tree + out, "expected --engine NAME, or --keep OLD"},
+        {"route " + file("torus.json") + out, "; --engine dfsssp takes fabrics of any shape"},
+        {"route " + file("torus.json") + " --engine dfsssp --lanes 1" + out, "1 is allowed (--lanes)"},
+        {"route " + file("torus.json") + " -q --engine dfsssp" + out,
+         "--format json (or to a .json file), or anyway with --force"},
+        {"route " + tree + " -o " + file("t.html"), "the name of a page, but this writes forwarding tables"},
+        {"check - -", "standard input can be used once; FABRIC and TABLES are both -"},
         {"route " + tree + " --engine minhop --keep " + tree + out, "takes no --engine"},
         {"route " + tree + " --engine minhop --format wax" + out, "wax"},
         {"route " + tree + " --engine minhop --lmc 1" + out, "has LID"},

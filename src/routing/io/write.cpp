@@ -23,7 +23,7 @@ void write_tables(const Tables& tables, const SwitchGraph& graph, std::ostream& 
         if (const unsigned lanes = tables.lane_count(); lanes > 1)
             throw Error(
                 fmt::format("these tables need {} virtual lanes to be free of deadlock and the {} form cannot say so: "
-                            "write json, or force it",
+                            "write it with --format json (or to a .json file), or anyway with --force",
                             lanes, name(format)));
     switch (format) {
         case TableFormat::opensm_lfts:
