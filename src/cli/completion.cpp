@@ -7,6 +7,11 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "loom/fabric/io.hpp"
+#include "loom/reproduce/reproduction.hpp"
+#include "loom/routing/engine.hpp"
+#include "loom/routing/table_io.hpp"
+#include "loom/traffic/catalogue.hpp"
 
 namespace loom::cli {
 
@@ -47,11 +52,44 @@ std::string names(const std::vector<std::pair<std::string, std::string>>& entrie
     return out;
 }
 
+template <class Range>
+std::string names_in(const Range& range) {
+    std::string out;
+    for (const auto& one : range) out += (out.empty() ? "" : " ") + std::string(one.name);
+    return out;
+}
+
+// The words an option or argument of a command may be: "path option", or "path" alone for its argument. First match.
+struct Words {
+    std::string where;  // a pattern of bash's case
+    std::string words;
+};
+
+std::vector<Words> fixed_words() {
+    using routing::TableFormat;
+    std::string tables;
+    for (const TableFormat format :
+         {TableFormat::opensm_lfts, TableFormat::dump_lfts, TableFormat::fdbs, TableFormat::json})
+        tables += (tables.empty() ? "" : " ") + std::string(routing::name(format));
+    return {{"*' --engine'", names_in(routing::engines())},
+            {"*' --pattern'|'loom congestion -p'|'loom map -p'", names_in(traffic::pattern_kinds())},
+            {"'loom fabric order --to'", "opensm hosts"},
+            {"*' --to'|*' --from'", names_in(fabric::formats())},
+            {"*' --format'", tables},
+            {"*' --as'", "plain full grouped ports"},
+            {"*' --metric'", "maxima routes traversals"},
+            {"*' --duplex'", "full half"},
+            {"*' --place'", "order keepers random"},
+            {"*' --shuffle'", "nodes ports"},
+            {"'loom reproduce '*", names_in(reproduce::reproductions())},
+            {"'loom completion '*", "bash zsh fish"}};
+}
+
 std::string bash_script(const std::vector<Entry>& entries) {
     std::string out =
         "# Completion for loom. To use it now: source <(loom completion bash)\n"
         "_loom() {\n"
-        "    local current=${COMP_WORDS[COMP_CWORD]} path=loom word commands options\n"
+        "    local current=${COMP_WORDS[COMP_CWORD]} path=loom word commands options words\n"
         "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
         "        case \"$path $word\" in\n";
     for (const Entry& entry : entries)
@@ -60,6 +98,8 @@ std::string bash_script(const std::vector<Entry>& entries) {
     for (const Entry& entry : entries)
         out += fmt::format("        '{}') commands='{}' options='{}' ;;\n", entry.path, names(entry.commands),
                            names(entry.options));
+    out += "    esac\n    case \"$path ${COMP_WORDS[COMP_CWORD-1]}\" in\n";
+    for (const Words& one : fixed_words()) out += fmt::format("        {}) words='{}' ;;\n", one.where, one.words);
     out +=
         "    esac\n"
         "    if [[ $current == -* ]]; then\n"
@@ -67,7 +107,8 @@ std::string bash_script(const std::vector<Entry>& entries) {
         "    elif [[ -n $commands ]]; then\n"
         "        COMPREPLY=($(compgen -W \"$commands\" -- \"$current\"))\n"
         "    else\n"
-        "        COMPREPLY=($(compgen -f -- \"$current\"))\n"
+        "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+        "        [[ ${#COMPREPLY[@]} -gt 0 ]] || COMPREPLY=($(compgen -f -- \"$current\"))\n"
         "    fi\n"
         "}\n"
         "complete -o filenames -o bashdefault -F _loom loom ./loom\n";

@@ -1,4 +1,4 @@
-// loom fabric: convert and damage; new, show and draw are next door.
+// loom fabric: convert and damage; new, show, order and draw are next door.
 #include "cli/fabric.hpp"
 
 #include <fmt/format.h>
@@ -113,7 +113,7 @@ void add_damage(CLI::App& fabric) {
 }  // namespace
 
 void add_fabric(CLI::App& program, int&) {
-    CLI::App* app = program.add_subcommand("fabric", "Make, show, convert, damage and draw fabrics");
+    CLI::App* app = program.add_subcommand("fabric", "Make, show, convert, damage, order and draw fabrics");
     app->require_subcommand(1);
     app->footer(
         "  loom fabric new kary 12 3 -o tree.json       a 12-ary 3-tree, 1,728 hosts\n"
@@ -123,6 +123,7 @@ void add_fabric(CLI::App& program, int&) {
     add_fabric_show(*app);
     add_convert(*app);
     add_damage(*app);
+    add_fabric_order(*app);
     add_fabric_draw(*app);
 }
 

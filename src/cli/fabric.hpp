@@ -10,6 +10,7 @@ namespace loom::cli {
 void add_fabric_new(CLI::App& fabric);
 void add_fabric_show(CLI::App& fabric);
 void add_fabric_draw(CLI::App& fabric);
+void add_fabric_order(CLI::App& fabric);
 
 // The last words of `new` and `damage`: what was written, what was removed.
 void report_written(const fabric::Damaged& result, const FabricOutput& output, const Common& common);

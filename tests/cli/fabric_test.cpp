@@ -159,6 +159,42 @@ TEST(FabricDamage, WantsSomethingToDamage) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("x.json")));
 }
 
+// A tree that lacks one host, so that a place keeper stands for it.
+TEST(FabricOrder, IsReadBackAsAPlacement) {
+    const TemporaryFolder folder;
+    const std::string tree = folder.file("tree.json"), order = folder.file("opensm-ftree-ca-order.dump");
+    (void)loom_program("fabric new kary 3 2 --remove host4 -q -o " + tree);
+    const std::string run = "congestion " + tree + " --engine ftree --json --place ";
+
+    const Outcome written = loom_program("fabric order --json " + tree + " -o " + order);
+    const Outcome names = loom_program("fabric order " + tree + " --to hosts --no-keepers -o " + folder.file("names"));
+
+    ASSERT_EQ(written.exit_code, 0) << written.err;
+    EXPECT_EQ(json::parse(written.out)["hosts"], 8);
+    EXPECT_EQ(json::parse(written.out)["place_keepers"], 1);
+    EXPECT_THAT(loom::test::slurp(order), AllOf(HasSubstr("\thost0\n"), HasSubstr("0xFFFF\tDUMMY\n")));
+    ASSERT_EQ(names.exit_code, 0) << names.err;
+    EXPECT_EQ(loom::test::slurp(folder.file("names")), "host0\nhost1\nhost2\nhost3\nhost5\nhost6\nhost7\nhost8\n");
+    const Outcome kept = loom_program(run + order), plain = loom_program(run + "order"),
+                  listed = loom_program(run + folder.file("names"));
+    ASSERT_EQ(kept.exit_code, 0) << kept.err;
+    EXPECT_EQ(json::parse(kept.out)["ranks"], 9);
+    EXPECT_EQ(listed.out, plain.out);
+}
+
+TEST(FabricOrder, NeedsLidsForOpensmsForm) {
+    const TemporaryFolder folder;
+    (void)loom_program("fabric new kary 3 2 --no-lids -q -o " + folder.file("tree.json"));
+
+    const Outcome refused = loom_program("fabric order " + folder.file("tree.json") + " -o " + folder.file("order"));
+    const Outcome names = loom_program("fabric order " + folder.file("tree.json") + " --to hosts -o -");
+
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("host0 has no LID, which OpenSM's order names hosts by; --to hosts"));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("order")));
+    EXPECT_EQ(std::count(names.out.begin(), names.out.end(), '\n'), 9);
+}
+
 TEST(FabricDraw, MakesAPictureOrAGraphvizFile) {
     const TemporaryFolder folder;
     (void)loom_program("fabric new kary 3 2 -o " + folder.file("tree.json"));

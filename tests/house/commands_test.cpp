@@ -123,4 +123,15 @@ TEST(Completion, CompletesCommandsAndOptionsInBash) {
     EXPECT_THAT(complete("loom "), Contains("completion"));
 }
 
+TEST(Completion, OffersTheWordsThatAnOptionTakes) {
+    EXPECT_THAT(complete("loom route tree.json --engine dfs"), ElementsAre("dfsssp"));
+    EXPECT_THAT(complete("loom congestion tree.json -p recursive"), Contains("recursive-doubling"));
+    EXPECT_THAT(complete("loom map tree.json --duplex "), ElementsAre("full", "half"));
+    EXPECT_THAT(complete("loom fabric convert --to db"), ElementsAre("db_csv"));
+    EXPECT_THAT(complete("loom fabric order --to "), ElementsAre("opensm", "hosts"));
+    EXPECT_THAT(complete("loom route --format dump"), ElementsAre("dump_lfts"));
+    EXPECT_THAT(complete("loom reproduce zahavi"), Contains("zahavi-table-1"));
+    EXPECT_THAT(complete("loom completion "), ElementsAre("bash", "zsh", "fish"));
+}
+
 }  // namespace
