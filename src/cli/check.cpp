@@ -94,9 +94,9 @@ void run(const Options& options, int& exit_code) {
     fabric::Reading reading = load_fabric(options.fabric, "", options.common);
     const routing::TableFile file = routing::read_tables(options.tables);
     adopt_lids(reading.fabric, file);
-    reading.fabric.assign_lids();
+    std::vector<std::string> remarks = complete_lids(reading.fabric);
     const SwitchGraph graph(reading.fabric);
-    std::vector<std::string> remarks = file.remarks;
+    remarks.insert(remarks.end(), file.remarks.begin(), file.remarks.end());
     const routing::Tables tables = routing::bind_tables(file, graph, &remarks);
     print_remarks(remarks, options.common);
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/fabric/levels.hpp"
 
 namespace loom::cli {
 
@@ -15,13 +17,15 @@ using namespace fabric;
 
 void report_written(const Damaged& result, const FabricOutput& output, const Common& common) {
     const Fabric& fabric = result.fabric;
-    const std::size_t switches = fabric.nodes_of(NodeKind::switch_).size(),
-                      hosts = fabric.nodes_of(NodeKind::host).size();
+    const std::size_t switches = fabric.nodes_of(NodeKind::switch_).size();
+    const auto aggregation = static_cast<std::size_t>(std::ranges::count_if(fabric.nodes(), is_aggregation_node));
+    const std::size_t hosts = fabric.nodes_of(NodeKind::host).size() - aggregation;
     const std::string_view format = name(output.resolve(common));
     if (common.json) {
         print_json({{"title", fabric.title},
                     {"switches", switches},
                     {"hosts", hosts},
+                    {"aggregation_nodes", aggregation},
                     {"links", fabric.link_count()},
                     {"removed", removed_json(result)},
                     {"output", output.path},
@@ -29,9 +33,11 @@ void report_written(const Damaged& result, const FabricOutput& output, const Com
         return;
     }
     const std::string removed = removed_text(result);
-    const std::string line = fmt::format(
-        "{}: {}, {}, {}{}{}", fabric.title, counted(hosts, "host", "hosts"), counted(switches, "switch", "switches"),
-        counted(fabric.link_count(), "link", "links"), removed.empty() ? "" : "; ", removed);
+    const std::string line =
+        fmt::format("{}: {}{}, {}, {}{}{}", fabric.title, counted(hosts, "host", "hosts"),
+                    aggregation == 0 ? "" : " and " + counted(aggregation, "aggregation node", "aggregation nodes"),
+                    counted(switches, "switch", "switches"), counted(fabric.link_count(), "link", "links"),
+                    removed.empty() ? "" : "; ", removed);
     if (output.path == "-") {
         if (!common.quiet) fmt::print(stderr, "loom: {}\n", line);
     } else {
@@ -60,6 +66,8 @@ void add_convert(CLI::App& fabric) {
         const Format target = options->output.resolve(options->common);
         const Reading reading = load_fabric(options->input, options->from, options->common);
         options->output.save(reading.fabric, options->common);
+        const std::vector<std::string> missing = losses(reading.fabric, target, options->output.write_options());
+        print_remarks(missing, options->common);
         if (options->common.json)
             print_json({{"input", options->input},
                         {"from", name(reading.format)},
@@ -67,6 +75,7 @@ void add_convert(CLI::App& fabric) {
                         {"to", name(target)},
                         {"nodes", reading.fabric.node_count()},
                         {"links", reading.fabric.link_count()},
+                        {"losses", missing},
                         {"remarks", reading.remarks}});
         else if (options->output.path != "-")
             fmt::print("{} ({}) written to {} ({})\n", options->input, name(reading.format), options->output.path,

@@ -72,11 +72,15 @@ Format FabricOutput::resolve(const Common& common) const {
 
 void FabricOutput::save(const Fabric& fabric, const Common& common) const {
     const Format target = resolve(common);
+    write_file(path, [&](std::ostream& out) { write_fabric(fabric, out, target, write_options()); });
+}
+
+WriteOptions FabricOutput::write_options() const {
     WriteOptions options;
     if (discovery == "full") options.discovery = Discovery::full;
     if (discovery == "grouped") options.discovery = Discovery::grouped;
     if (discovery == "ports") options.discovery = Discovery::ports;
-    write_file(path, [&](std::ostream& out) { write_fabric(fabric, out, target, options); });
+    return options;
 }
 
 }  // namespace loom::cli

@@ -31,6 +31,7 @@ struct FabricOutput {
     void add_format_to(CLI::App& app);
     // The format that will be written. Throws UsageError; call before the work.
     [[nodiscard]] fabric::Format resolve(const Common& common) const;
+    [[nodiscard]] fabric::WriteOptions write_options() const;
     // Writes the file, or leaves what was there.
     void save(const fabric::Fabric& fabric, const Common& common) const;
 };

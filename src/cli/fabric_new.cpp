@@ -56,6 +56,13 @@ std::vector<unsigned> numbers(const char* what, const std::string& text, char se
 }
 
 // Finishes a kind: shared options, and a callback that makes the fabric, changes and writes it.
+unsigned largest_radix(const Fabric& fabric) {
+    unsigned most = 0;
+    for (const Node& node : fabric.nodes())
+        if (node.kind == NodeKind::switch_) most = std::max<unsigned>(most, node.ports);
+    return most;
+}
+
 template <class Parameters>
 void finish(CLI::App* app, const std::shared_ptr<Kind<Parameters>>& kind,
             std::function<Fabric(Kind<Parameters>&)> make) {
@@ -74,6 +81,10 @@ void finish(CLI::App* app, const std::shared_ptr<Kind<Parameters>>& kind,
         if (!kind->no_lids) fabric.assign_lids(static_cast<std::uint8_t>(kind->lmc));
         const Damaged result = kind->damage.apply(fabric, !kind->no_lids);
         kind->output.save(result.fabric, kind->common);
+        if (const unsigned before = largest_radix(fabric), after = largest_radix(result.fabric); after > before)
+            print_remarks({fmt::format("switches have {} ports instead of {}: one more each for its aggregation node",
+                                       after, before)},
+                          kind->common);
         report_written(result, kind->output, kind->common);
     });
 }

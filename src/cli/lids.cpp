@@ -6,7 +6,9 @@
 #include <bit>
 #include <unordered_map>
 
+#include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom::cli {
 
@@ -28,14 +30,27 @@ void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file) {
     }
 }
 
-void complete_lids(fabric::Fabric& fabric, unsigned lmc) {
+std::vector<std::string> complete_lids(fabric::Fabric& fabric, unsigned lmc) {
     for (const fabric::Port& port : fabric.all_ports()) {
         if (lmc == 0 || port.lid == no_lid || port.lmc == lmc) continue;
         if (fabric.node(port.node).kind != fabric::NodeKind::host) continue;
         throw UsageError(fmt::format("--lmc {} is for hosts without LIDs; {} has LID {} with LMC {} already", lmc,
                                      fabric::describe(fabric, port.node), port.lid.value, port.lmc));
     }
+    const auto in_use = [&] {
+        return std::ranges::count_if(fabric.all_ports(), [](const fabric::Port& port) { return port.lid != no_lid; });
+    };
+    const auto before = in_use();
     fabric.assign_lids(static_cast<std::uint8_t>(lmc));
+    const auto added = in_use() - before;
+    if (added == 0) return {};
+    if (before != 0)
+        return {fmt::format("{} had no LID; Loomband chose {}",
+                            counted(static_cast<std::size_t>(added), "port", "ports"), added == 1 ? "one" : "them")};
+    unsigned highest = 0;
+    for (const fabric::Port& port : fabric.all_ports())
+        if (port.lid != no_lid) highest = std::max(highest, port.lid.value + (1u << port.lmc) - 1);
+    return {fmt::format("the fabric had no LIDs; Loomband's own were used, 1 to {}", grouped(highest))};
 }
 
 }  // namespace loom::cli

@@ -1,6 +1,9 @@
 // Which LID belongs to which port when a fabric file does not say.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "loom/fabric/fabric.hpp"
 #include "loom/routing/table_io.hpp"
 
@@ -12,6 +15,7 @@ void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file);
 
 // 2^lmc LIDs for each host port that has none. Throws UsageError when an LMC is asked for and hosts have LIDs with
 // another one already.
-void complete_lids(fabric::Fabric& fabric, unsigned lmc);
+// Returns remarks: that LIDs were invented, which another program would not have chosen.
+[[nodiscard]] std::vector<std::string> complete_lids(fabric::Fabric& fabric, unsigned lmc = 0);
 
 }  // namespace loom::cli

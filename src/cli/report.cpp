@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
+#include "cli/lids.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
@@ -90,7 +91,8 @@ int run(const Options& options) {
     std::optional<routing::Tables> tables;
     std::optional<routing::SwitchGraph> graph;
     if (options.tables.empty()) {
-        reading.fabric.assign_lids();
+        remarks = complete_lids(reading.fabric);
+        print_remarks(remarks, options.common);
         graph.emplace(reading.fabric);
     } else {
         graph.emplace(reading.fabric);

@@ -85,7 +85,7 @@ void report(const Options& options, const routing::SwitchGraph& graph, const Out
     if (options.common.json) {
         ordered_json remarks = earlier_remarks;
         for (const std::string& remark : outcome.remarks) remarks.push_back(remark);
-        ordered_json object{{"engine", outcome.tables.engine},  {"hosts", hosts},
+        ordered_json object{{"engine", outcome.tables.engine},  {"end_ports", hosts},
                             {"switches", graph.switch_count()}, {"seconds", outcome.seconds},
                             {"bytes", outcome.tables.bytes()},  {"lanes", outcome.tables.lane_count()},
                             {"output", options.output}};
@@ -103,7 +103,7 @@ void report(const Options& options, const routing::SwitchGraph& graph, const Out
     std::FILE* out = options.output == "-" ? stderr : stdout;
     const std::string who = outcome.tables.engine.empty() ? "kept" : outcome.tables.engine;
     std::string text =
-        fmt::format("{}: {} hosts on {} switches in {}, tables of {}", who, grouped(hosts),
+        fmt::format("{}: {} end ports on {} switches in {}, tables of {}", who, grouped(hosts),
                     grouped(graph.switch_count()), human_seconds(outcome.seconds), human_bytes(outcome.tables.bytes()));
     if (const unsigned lanes = outcome.tables.lane_count(); lanes > 1) text += fmt::format(", {} virtual lanes", lanes);
     text += '\n';
@@ -131,7 +131,9 @@ void run(const Options& options) {
         old = routing::read_tables(options.keep);
         adopt_lids(reading.fabric, *old);
     }
-    complete_lids(reading.fabric, options.lmc);
+    const std::vector<std::string> lid_remarks = complete_lids(reading.fabric, options.lmc);
+    print_remarks(lid_remarks, options.common);
+    reading.remarks.insert(reading.remarks.end(), lid_remarks.begin(), lid_remarks.end());
     const routing::SwitchGraph graph(reading.fabric);
     const Outcome outcome = route(options, graph, engine, old);
     print_remarks(outcome.remarks, options.common);

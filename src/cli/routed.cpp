@@ -105,9 +105,8 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
     std::optional<routing::TableFile> file;
     if (engine == nullptr) file = routing::read_tables(options.tables);
     if (file) adopt_lids(result->fabric, *file);
-    result->fabric.assign_lids();
+    std::vector<std::string> remarks = complete_lids(result->fabric);
     result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
-    std::vector<std::string> remarks;
     if (engine != nullptr) {
         Progress progress("routing", common.quiet ? Show::never : Show::automatic);
         routing::RouteOptions how;
@@ -117,9 +116,9 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
         routing::Routing made = run_engine(*engine, *result->graph, how);
         result->tables = std::move(made.tables);
         if (result->tables.engine.empty()) result->tables.engine = engine->name;
-        remarks = std::move(made.remarks);
+        remarks.insert(remarks.end(), made.remarks.begin(), made.remarks.end());
     } else {
-        remarks = file->remarks;
+        remarks.insert(remarks.end(), file->remarks.begin(), file->remarks.end());
         result->tables = routing::bind_tables(*file, *result->graph, &remarks);
     }
     print_remarks(remarks, common);

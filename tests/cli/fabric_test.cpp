@@ -213,4 +213,29 @@ TEST(FabricDraw, MakesAPictureOrAGraphvizFile) {
     EXPECT_THAT(other.err, HasSubstr("a name that ends in .svg, .dot or .gv"));
 }
 
+TEST(FabricConvert, SaysWhatTheTargetCannotCarry) {
+    const TemporaryFolder folder;
+    EXPECT_EQ(loom_program("fabric new kary 4 2 --lmc 1 -o " + folder.file("f.json")).exit_code, 0);
+
+    const Outcome lossy = loom_program("fabric convert " + folder.file("f.json") + " " + folder.file("f.lst"));
+    const Outcome whole = loom_program("fabric convert " + folder.file("f.json") + " " + folder.file("g.json"));
+    const Outcome object = loom_program("fabric convert --json " + folder.file("f.json") + " " + folder.file("f.dot"));
+
+    EXPECT_THAT(lossy.err, HasSubstr("loom: subnet_lst: LMCs are not kept\n"));
+    EXPECT_EQ(whole.err, "");
+    EXPECT_THAT(json::parse(object.out)["losses"].dump(), HasSubstr("dot: LIDs are not kept"));
+    EXPECT_EQ(object.err, "");
+}
+
+TEST(FabricNew, CountsAggregationNodesApartAndSaysThatSwitchesGrow) {
+    const TemporaryFolder folder;
+
+    const Outcome made = loom_program("fabric new kary 4 2 --radix 8 --aggregation-nodes -o " + folder.file("f.json"));
+    const Outcome plain = loom_program("fabric new kary 4 2 --radix 8 -o " + folder.file("g.json"));
+
+    EXPECT_THAT(made.out, HasSubstr("16 hosts and 8 aggregation nodes, 8 switches"));
+    EXPECT_THAT(made.err, HasSubstr("switches have 9 ports instead of 8: one more each for its aggregation node"));
+    EXPECT_EQ(plain.err, "");
+}
+
 }  // namespace

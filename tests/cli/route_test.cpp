@@ -39,7 +39,7 @@ TEST_F(Route, EveryEngineGivesTablesThatPassTheCheck) {
             const Outcome checked = loom_program("check " + file("tree.json") + " " + file(form));
 
             EXPECT_EQ(routed.exit_code, 0) << engine << routed.err;
-            EXPECT_THAT(routed.out, HasSubstr(engine + ": 27 hosts on 27 switches in "));
+            EXPECT_THAT(routed.out, HasSubstr(engine + ": 27 end ports on 27 switches in "));
             EXPECT_EQ(checked.exit_code, 0) << engine << checked.out << checked.err;
             EXPECT_THAT(checked.out, HasSubstr("deadlock-free"));
         }
@@ -51,7 +51,7 @@ TEST_F(Route, SpeaksJson) {
 
     const json made = json::parse(routed.out), verdict = json::parse(checked.out);
     EXPECT_EQ(made["engine"], "ftree");
-    EXPECT_EQ(made["hosts"], 27);
+    EXPECT_EQ(made["end_ports"], 27);
     EXPECT_EQ(made["bytes"], 27 * 55);
     EXPECT_EQ(verdict["ok"], true);
     EXPECT_EQ(verdict["host_pairs"], 27 * 26);
@@ -167,6 +167,20 @@ TEST_F(Route, BadInputIsOneLineAndWritesNothing) {
         EXPECT_EQ(outcome.out, "") << arguments;
     }
     EXPECT_FALSE(std::filesystem::exists(file("t.lft")));
+}
+
+TEST(LidRemark, SaysThatLidsWereInvented) {
+    const TemporaryFolder folder;
+    const std::string bare = folder.file("bare.json"), whole = folder.file("whole.json");
+    EXPECT_EQ(loom_program("fabric new kary 4 2 --no-lids -o " + bare).exit_code, 0);
+    EXPECT_EQ(loom_program("fabric new kary 4 2 -o " + whole).exit_code, 0);
+    const std::string tables = folder.file("t.lfts"),
+                      remark = "the fabric had no LIDs; Loomband's own were used, 1 to 24";
+
+    EXPECT_THAT(loom_program("route " + bare + " --engine minhop -o " + tables).err, HasSubstr(remark));
+    EXPECT_THAT(loom_program("bisection " + bare + " --engine minhop --samples 10").err, HasSubstr(remark));
+    EXPECT_THAT(loom_program("report " + bare + " -o " + folder.file("r.html")).err, HasSubstr(remark));
+    EXPECT_EQ(loom_program("route " + whole + " --engine minhop -o " + tables).err, "");
 }
 
 }  // namespace

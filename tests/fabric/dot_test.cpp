@@ -92,5 +92,17 @@ TEST(Dot, SurvivesDeepNesting) {
     EXPECT_REFUSED("graph " + std::string(200'000, '{'), format, 1, "expected }");
 }
 
+TEST(Dot, ANodeWithoutEdgesIsAHostThatOtherFormatsTake) {
+    const Reading reading = parse_fabric("graph { a -- b; a -- c; lonely; }", "g.dot");
+
+    std::ostringstream text;
+    write_fabric(reading.fabric, text, Format::ibnetdiscover);
+    const Reading back = parse_fabric(text.str(), "g.out");
+
+    EXPECT_EQ(reading.fabric.node_count(), 4u);
+    for (const Node& node : reading.fabric.nodes()) EXPECT_GE(node.ports, 1) << node.name;
+    EXPECT_EQ(back.fabric.node_count(), 4u);
+}
+
 }  // namespace
 }  // namespace loom::fabric

@@ -109,5 +109,21 @@ TEST(Json, SurvivesDeepNesting) {
     EXPECT_REFUSED("{\"loom\":" + deep, Format::json, 1, "a list is not expected");
 }
 
+TEST(Json, SaysWhenTheFileEndsEarly) {
+    std::ostringstream text;
+    Fabric fabric;
+    fabric.connect(fabric.add_node(NodeKind::switch_, 4, "a"), PortNum{1}, fabric.add_node(NodeKind::switch_, 4, "b"),
+                   PortNum{1});
+    write_fabric(fabric, text, Format::json);
+    const std::string whole = text.str();
+
+    for (const std::size_t length : {whole.size() / 3, whole.size() / 2, whole.size() - 3}) try {
+            (void)parse_fabric(whole.substr(0, length), "cut.json");
+            ADD_FAILURE() << "read " << length << " of " << whole.size() << " bytes";
+        } catch (const ParseError& error) {
+            EXPECT_NE(std::string(error.what()).find("the file ends early"), std::string::npos) << error.what();
+        }
+}
+
 }  // namespace
 }  // namespace loom::fabric

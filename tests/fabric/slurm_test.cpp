@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "fabric/random_fabric.hpp"
 
 namespace loom::fabric {
@@ -118,6 +120,31 @@ TEST(Slurm, TheListsOfAFileShareOneLimit) {
     for (int i = 0; i < 10; ++i) text += "SwitchName=s" + std::to_string(i) + " Nodes=n[1-100000]\n";
 
     EXPECT_REFUSED(text, format, 5, "names");
+}
+
+TEST(Slurm, HostsThatOnlyBearTheirDevicesNameStayApart) {
+    Fabric fabric;
+    const NodeId leaf = fabric.add_node(NodeKind::switch_, 8, "leaf");
+    auto plug = [&, port = std::uint8_t{1}](const char* name, Guid guid) mutable {
+        fabric.connect(fabric.add_node(NodeKind::host, 1, name, guid), PortNum{1}, leaf, PortNum{port++});
+    };
+    plug("MT23108 InfiniHost Mellanox Technologies", Guid{0x10});
+    plug("MT23108 InfiniHost Mellanox Technologies", Guid{0x20});
+    plug("localhost HCA-1", Guid{0x30});
+    plug("localhost HCA-1", Guid{0x40});
+    plug("node1 HCA-1", Guid{0x50});  // two adapters of one server
+    plug("node1 HCA-2", Guid{0x60});
+    plug("Mellanox Technologies Aggregation Node", Guid{0x70});
+
+    std::ostringstream text;
+    write_fabric(fabric, text, format);
+    const Fabric back = read(text.str()).fabric;
+
+    std::vector<std::string> names;
+    for (const NodeId id : back.nodes_of(NodeKind::host)) names.push_back(back.node(id).name);
+    EXPECT_THAT(names,
+                ::testing::UnorderedElementsAre("MT23108-0000000000000010", "MT23108-0000000000000020",
+                                                "localhost-0000000000000030", "localhost-0000000000000040", "node1"));
 }
 
 }  // namespace

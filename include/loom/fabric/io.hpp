@@ -70,4 +70,8 @@ struct WriteOptions {
 // format demands it. Equal fabrics give equal bytes.
 void write_fabric(const Fabric& fabric, std::ostream& out, Format format, const WriteOptions& options = {});
 
+// What is in this fabric and will not be found in the file: a plain sentence for each loss, none for JSON.
+// Cost: writes and reads the text once, in memory.
+[[nodiscard]] std::vector<std::string> losses(const Fabric& fabric, Format format, const WriteOptions& options = {});
+
 }  // namespace loom::fabric

@@ -77,8 +77,8 @@ struct WriteOptions {
 };
 
 // Streams: memory stays within a few megabytes (fdbs: one more byte an entry, for its hop counts).
-// OpenSM's form comes out at more than 500 MB/s. Throws Error when the tables need several virtual
-// lanes, which only json can say, unless forced.
+// Throws Error when the tables need several virtual lanes, which only json can say, unless
+// forced.
 void write_tables(const Tables& tables, const SwitchGraph& graph, std::ostream& out, TableFormat format,
                   const WriteOptions& options = {});
 

@@ -345,6 +345,8 @@ private:
                 ++guessed;
                 vertex.kind = vertex.edges <= 1 ? NodeKind::host : NodeKind::switch_;
             }
+            if (*vertex.kind != NodeKind::switch_)
+                highest = std::max(highest, 1u);  // an adapter has a port, cable or not
             vertex.node = reading_.fabric.add_node(*vertex.kind, static_cast<std::uint8_t>(highest),
                                                    vertex.labelled ? vertex.label
                                                    : guid          ? std::string{}

@@ -280,7 +280,9 @@ public:
         }
         return true;
     }
-    bool parse_error(std::size_t, const std::string& token, const nlohmann::json::exception&) override {
+    bool parse_error(std::size_t position, const std::string& token, const nlohmann::json::exception&) override {
+        if (position > text_.size())
+            fail("this is not JSON as a whole: the file ends early, expected the rest of the fabric");
         fail("this is not JSON, unexpected " + excerpt(token));
     }
 

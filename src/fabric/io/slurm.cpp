@@ -187,16 +187,30 @@ std::string word_of(const Node& node) {
     return word.empty() ? id_of(node) : word;
 }
 
+// "MT25408 ConnectX ..." is what an adapter is called before anybody gave it a host's name.
+bool is_device_word(std::string_view word) {
+    return word.size() > 2 && word.starts_with("MT") && is_digit(word[2]);
+}
+
+// Two adapters of one server share the first word and are one node. Those called exactly alike, or by their
+// device, are one node only if they are one system: else the GUID tells them apart. Two switches are always two.
 std::vector<std::string> choose_names(const Fabric& fabric) {
     std::unordered_map<std::string, unsigned> uses;
+    std::unordered_map<std::string_view, unsigned> same;  // hosts by description
     std::vector<std::string> names;
     names.reserve(fabric.node_count());
-    for (const Node& node : fabric.nodes()) names.push_back(word_of(node));
-    for (std::uint32_t n = 0; n < names.size(); ++n)
-        if (fabric.node(NodeId{n}).kind == NodeKind::switch_) ++uses[names[n]];
-    for (std::uint32_t n = 0; n < names.size(); ++n)  // two adapters of one host are one node, two switches are two
-        if (const Node& node = fabric.node(NodeId{n}); node.kind == NodeKind::switch_ && uses[names[n]] > 1)
-            names[n] += "-" + id_of(node);
+    for (const Node& node : fabric.nodes()) {
+        names.push_back(word_of(node));
+        ++(node.kind == NodeKind::switch_ ? uses[names.back()] : same[node.name]);
+    }
+    for (std::uint32_t n = 0; n < names.size(); ++n) {
+        const Node& node = fabric.node(NodeId{n});
+        if (node.kind == NodeKind::switch_) {
+            if (uses[names[n]] > 1) names[n] += "-" + id_of(node);
+        } else if (same[node.name] > 1 || is_device_word(names[n])) {
+            names[n] += fmt::format("-{:016x}", (node.system_guid == no_guid ? node.guid : node.system_guid).value);
+        }
+    }
     return names;
 }
 
@@ -226,6 +240,7 @@ void write_slurm(const Fabric& fabric, std::ostream& out) {
         for (const Port& port : fabric.ports(id)) {
             if (!port.connected()) continue;
             const NodeId other = fabric.port(port.peer).node;
+            if (is_aggregation_node(fabric.node(other))) continue;  // no job runs there
             if (fabric.node(other).kind != NodeKind::switch_)
                 hosts.push_back(names[other.value]);
             else if (is_above(id, other) && !lines[other.value].empty())
