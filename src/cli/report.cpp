@@ -1,6 +1,7 @@
 // loom report: everything about a fabric and its tables on one page.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -113,7 +114,10 @@ int run(const Options& options) {
 
     report::PageOptions page;
     page.heading = options.title;
+    if (page.heading.empty() && findings.title == options.fabric)  // a path: the file's name will do
+        page.heading = std::filesystem::path(options.fabric).filename().string();
     page.version = LOOM_VERSION;
+    page.tables = options.tables;
     const std::string text = report::html_page(reading.fabric, findings, page);
     if (!options.picture.empty()) {  // first: a picture that cannot be written leaves no page that looks complete
         report::PictureOptions picture;

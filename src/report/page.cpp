@@ -102,15 +102,19 @@ std::string levels_section(const Findings& f) {
     return out;
 }
 
-std::string checks_section(const Findings& f) {
+std::string checks_section(const Findings& f, const std::string& file) {
     std::string out = "<h2>Checks</h2>\n";
     if (f.routed_here)
         out += fmt::format(
             "<p>No tables were given: Loomband routed the fabric with its <code>{}</code> engine, and everything "
             "below is about those tables.</p>\n",
             escaped(f.engine));
-    else if (!f.engine.empty())
-        out += fmt::format("<p>The tables were made by <code>{}</code>.</p>\n", escaped(f.engine));
+    else if (!f.engine.empty() || !file.empty())
+        out += fmt::format(
+            "<p>The tables were{}{}.</p>\n",
+            f.engine.empty() ? "" : fmt::format(" made by <code>{}</code>", escaped(f.engine)),
+            file.empty() ? ""
+                         : fmt::format("{} read from <code>{}</code>", f.engine.empty() ? "" : " and", escaped(file)));
     out += "<ul class=\"plain\">\n";
     for (const Verdict& verdict : f.verdicts) {
         const bool good = verdict.kind == Verdict::Kind::good, note = verdict.kind == Verdict::Kind::note;
@@ -244,7 +248,7 @@ std::string html_page(const fabric::Fabric& fabric, const Findings& f, const Pag
                   "Colour: the most flows that share a cable in any shift stage. Point at a switch for its cables, at "
                   "a cable for its load.");
     out += levels_section(f);
-    out += checks_section(f);
+    out += checks_section(f, options.tables);
     out += contention_section(f);
     out += bisection_section(f);
     out += slow_section(f);

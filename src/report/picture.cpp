@@ -33,7 +33,11 @@ public:
           groups_(group_switches(fabric, levels, options.most_switches, load)),
           place_(groups_.boxes.size()),
           angle_(groups_.boxes.size()) {
-        for (const Box& box : groups_.boxes) hosts_ += box.hosts;
+        for (const Box& box : groups_.boxes) {
+            hosts_ += box.hosts;
+            // As wide as the longest name wants, where there is room for that.
+            box_width_ = std::clamp(room_for(name_on(box)), box_width_, 150.0);
+        }
         for (const Bundle& bundle : groups_.bundles) worst_ = std::max(worst_, bundle.load);
         if (draws_hosts())
             for (const double flows : load) worst_ = std::max(worst_, flows);
@@ -65,7 +69,7 @@ private:
         for (std::size_t level = 0; level < groups_.rows.size(); ++level) {
             const auto& row = groups_.rows[level];
             const double pitch = (width - margin - 20) / static_cast<double>(std::max<std::size_t>(row.size(), 1));
-            box_width_ = std::min(box_width_, std::clamp(pitch * 0.72, 2.0, 64.0));
+            box_width_ = std::min(box_width_, std::clamp(pitch * 0.72, 2.0, box_width_));
             for (std::size_t i = 0; i < row.size(); ++i)
                 place_[row[i]] = {margin + pitch * (static_cast<double>(i) + 0.5),
                                   base - rise * static_cast<double>(level)};
@@ -98,6 +102,14 @@ private:
         const std::string first = describe(fabric_, box.switches.front());
         if (box.switches.size() == 1) return first;
         return fmt::format("{} switches, {} to {}", box.switches.size(), first, describe(fabric_, box.switches.back()));
+    }
+
+    [[nodiscard]] std::string name_on(const Box& box) const {
+        return box.switches.size() == 1 ? fabric_.node(box.switches.front()).name
+                                        : fmt::format("{}", box.switches.size());
+    }
+    [[nodiscard]] static double room_for(std::string_view name) {
+        return 6.2 * static_cast<double>(display_width(name)) + 4;
     }
 
     [[nodiscard]] std::string flow_text(double flows) const { return axis_number(flows) + ' ' + options_.load_word; }
@@ -162,10 +174,8 @@ private:
                      fmt::format("class=\"box\" rx=\"{}\" fill=\"{}\" data-box=\"{}\"", box_width_ > 12 ? 3 : 1,
                                  switch_colour, i),
                      hover);
-            const std::string name = box.switches.size() == 1 ? fabric_.node(box.switches.front()).name
-                                                              : fmt::format("{}", box.switches.size());
-            const double needed = 6.2 * static_cast<double>(display_width(name)) + 4;
-            if (needed <= box_width_)
+            const std::string name = name_on(box);
+            if (room_for(name) <= box_width_)
                 svg.text({at.x, at.y + 3.5}, name,
                          "text-anchor=\"middle\" style=\"font-size:10px;fill:#fff\" pointer-events=\"none\"");
             if (!draws_hosts() && box.hosts > 0 &&

@@ -213,4 +213,16 @@ TEST(Page, TellsOversubscriptionAndContentionByRate) {
     EXPECT_THAT(page, HasSubstr("With the rates of links and hosts taken into account"));
 }
 
+TEST(Page, NamesTheTablesFileAndFewSwitchesInFull) {
+    fabric::Fabric tree = small_tree();
+    for (const NodeId id : tree.nodes_of(fabric::NodeKind::switch_)) tree.node(id).name += " rack 12 unit";
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tree, find(graph, &tables), {.tables = "tree<1>.lft"});
+
+    EXPECT_THAT(page, HasSubstr("made by <code>minhop</code> and read from <code>tree&lt;1&gt;.lft</code>."));
+    EXPECT_THAT(page, HasSubstr(">L0-0 rack 12 unit</text>"));
+}
+
 }  // namespace

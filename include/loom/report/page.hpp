@@ -19,6 +19,7 @@ struct Section {
 struct PageOptions {
     std::string heading = {};  // empty: the fabric's title
     std::string version = {};  // of the program, for the last line
+    std::string tables = {};   // the file that the tables came from, if any
     std::vector<Section> sections = {};
 };
 
