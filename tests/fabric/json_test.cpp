@@ -8,7 +8,7 @@ using namespace testing;
 TEST(Json, LosesNothing) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         Fabric fabric = random_fabric(seed, {.names = Names::bytes});
-        fabric.title = std::string("odd \0 \xff \"title\"\n", 18);
+        fabric.title = std::string("odd \0 \xff \"title\"\n", 16);
         fabric.port(PortIndex{static_cast<std::uint32_t>(seed % fabric.port_count())}).guid = Guid{seed};
         fabric.port(PortIndex{static_cast<std::uint32_t>(seed % fabric.port_count())}).rate = {Width::x2, Speed::xdr};
         fabric.node(NodeId{0}).chassis_slot = "\xc3\x28";

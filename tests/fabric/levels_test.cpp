@@ -32,10 +32,10 @@ NodeId by_name(const Fabric& fabric, const std::string& name) {
 }
 
 void add_host(Fabric& fabric, NodeId sw, const std::string& name) {
-    for (const Port& port : fabric.ports(sw))
-        if (!port.connected()) {
+    for (std::uint8_t number = 1; number <= fabric.node(sw).ports; ++number)
+        if (!fabric.port(sw, PortNum{number}).connected()) {
             const NodeId host = fabric.add_node(NodeKind::host, 1, name);
-            fabric.connect(sw, port.number, host, PortNum{1});
+            fabric.connect(sw, PortNum{number}, host, PortNum{1});
             return;
         }
     throw Error("no free port");
