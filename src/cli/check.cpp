@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/fabric_file.hpp"
-#include "cli/lids.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/routing/check.hpp"
+#include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
 
 namespace loom::cli {
@@ -93,8 +93,8 @@ void run(const Options& options, int& exit_code) {
     check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}});
     fabric::Reading reading = load_fabric(options.fabric, "", options.common);
     const routing::TableFile file = routing::read_tables(options.tables);
-    adopt_lids(reading.fabric, file);
-    std::vector<std::string> remarks = complete_lids(reading.fabric);
+    routing::adopt_lids(reading.fabric, file);
+    std::vector<std::string> remarks = routing::complete_lids(reading.fabric);
     const SwitchGraph graph(reading.fabric);
     remarks.insert(remarks.end(), file.remarks.begin(), file.remarks.end());
     const routing::Tables tables = routing::bind_tables(file, graph, &remarks);

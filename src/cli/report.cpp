@@ -8,7 +8,6 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
-#include "cli/lids.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
@@ -17,6 +16,7 @@
 #include "loom/base/table.hpp"
 #include "loom/report/page.hpp"
 #include "loom/report/picture.hpp"
+#include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
 
 namespace loom::cli {
@@ -92,7 +92,7 @@ int run(const Options& options) {
     std::optional<routing::Tables> tables;
     std::optional<routing::SwitchGraph> graph;
     if (options.tables.empty()) {
-        remarks = complete_lids(reading.fabric);
+        remarks = routing::complete_lids(reading.fabric);
         print_remarks(remarks, options.common);
         graph.emplace(reading.fabric);
     } else {

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "cli/fabric_file.hpp"
-#include "cli/lids.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
@@ -18,6 +17,7 @@
 #include "loom/base/table.hpp"
 #include "loom/fabric/guid_file.hpp"
 #include "loom/routing/engine.hpp"
+#include "loom/routing/lids.hpp"
 #include "loom/routing/reroute.hpp"
 #include "loom/routing/table_io.hpp"
 
@@ -129,9 +129,9 @@ void run(const Options& options) {
     std::optional<routing::TableFile> old;
     if (!options.keep.empty()) {
         old = routing::read_tables(options.keep);
-        adopt_lids(reading.fabric, *old);
+        routing::adopt_lids(reading.fabric, *old);
     }
-    const std::vector<std::string> lid_remarks = complete_lids(reading.fabric, options.lmc);
+    const std::vector<std::string> lid_remarks = routing::complete_lids(reading.fabric, options.lmc);
     print_remarks(lid_remarks, options.common);
     reading.remarks.insert(reading.remarks.end(), lid_remarks.begin(), lid_remarks.end());
     const routing::SwitchGraph graph(reading.fabric);

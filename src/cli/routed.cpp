@@ -7,13 +7,13 @@
 #include <optional>
 
 #include "cli/fabric_file.hpp"
-#include "cli/lids.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/routing/engine.hpp"
+#include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
 
 namespace loom::cli {
@@ -104,8 +104,8 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
 
     std::optional<routing::TableFile> file;
     if (engine == nullptr) file = routing::read_tables(options.tables);
-    if (file) adopt_lids(result->fabric, *file);
-    std::vector<std::string> remarks = complete_lids(result->fabric);
+    if (file) routing::adopt_lids(result->fabric, *file);
+    std::vector<std::string> remarks = routing::complete_lids(result->fabric);
     result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
     if (engine != nullptr) {
         Progress progress("routing", common.quiet ? Show::never : Show::automatic);

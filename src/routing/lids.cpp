@@ -1,4 +1,4 @@
-#include "cli/lids.hpp"
+#include "loom/routing/lids.hpp"
 
 #include <fmt/format.h>
 
@@ -6,13 +6,12 @@
 #include <bit>
 #include <unordered_map>
 
-#include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/table.hpp"
 
-namespace loom::cli {
+namespace loom::routing {
 
-void adopt_lids(fabric::Fabric& fabric, const routing::TableFile& file) {
+void adopt_lids(fabric::Fabric& fabric, const TableFile& file) {
     std::unordered_map<Guid, PortIndex> by_guid;
     for (const fabric::Port& port : fabric.all_ports()) {
         if (port.lid != no_lid) return;
@@ -34,7 +33,7 @@ std::vector<std::string> complete_lids(fabric::Fabric& fabric, unsigned lmc) {
     for (const fabric::Port& port : fabric.all_ports()) {
         if (lmc == 0 || port.lid == no_lid || port.lmc == lmc) continue;
         if (fabric.node(port.node).kind != fabric::NodeKind::host) continue;
-        throw UsageError(fmt::format("--lmc {} is for hosts without LIDs; {} has LID {} with LMC {} already", lmc,
+        throw UsageError(fmt::format("an LMC of {} is for hosts without LIDs; {} has LID {} with LMC {} already", lmc,
                                      fabric::describe(fabric, port.node), port.lid.value, port.lmc));
     }
     const auto in_use = [&] {
@@ -45,12 +44,12 @@ std::vector<std::string> complete_lids(fabric::Fabric& fabric, unsigned lmc) {
     const auto added = in_use() - before;
     if (added == 0) return {};
     if (before != 0)
-        return {fmt::format("{} had no LID; Loomband chose {}",
-                            counted(static_cast<std::size_t>(added), "port", "ports"), added == 1 ? "one" : "them")};
+        return {added == 1 ? "1 port had no LID; Loomband chose one"
+                           : grouped(static_cast<std::size_t>(added)) + " ports had no LID; Loomband chose them"};
     unsigned highest = 0;
     for (const fabric::Port& port : fabric.all_ports())
         if (port.lid != no_lid) highest = std::max(highest, port.lid.value + (1u << port.lmc) - 1);
     return {fmt::format("the fabric had no LIDs; Loomband's own were used, 1 to {}", grouped(highest))};
 }
 
-}  // namespace loom::cli
+}  // namespace loom::routing

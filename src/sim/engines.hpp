@@ -1,0 +1,19 @@
+// The three engines behind make_simulation, which has checked that network and schedule belong together.
+#pragma once
+
+#include <memory>
+
+#include "loom/sim/simulation.hpp"
+
+namespace loom::sim {
+
+[[nodiscard]] std::unique_ptr<Simulation> make_packet_simulation(const Network& network,
+                                                                 const traffic::Schedule& schedule,
+                                                                 const Options& options);
+[[nodiscard]] std::unique_ptr<Simulation> make_flow_simulation(const Network& network,
+                                                               const traffic::Schedule& schedule,
+                                                               const Options& options);
+[[nodiscard]] std::unique_ptr<Simulation> make_message_simulation(const traffic::Schedule& schedule,
+                                                                  const Options& options);
+
+}  // namespace loom::sim

@@ -1,0 +1,123 @@
+#include "sim/paths.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "loom/base/error.hpp"
+
+namespace loom::sim {
+
+using fabric::NodeKind;
+
+Lid destination_lid(const fabric::Port& host, LidChoice choice, Rank from, Rank to) {
+    if (choice == LidChoice::first) return host.lid;
+    const unsigned offset = (from.value + to.value) & ((1u << host.lmc) - 1);
+    return Lid{static_cast<std::uint16_t>(host.lid.value + offset)};
+}
+
+Walk walk(const Network& network, PortIndex from, PortIndex to, Lid lid, std::vector<PortIndex>& out) {
+    const routing::SwitchGraph& graph = *network.graph;
+    const fabric::Fabric& fabric = graph.fabric();
+    out.assign(1, from);
+    if (!fabric.port(from).connected()) return Walk::open_port;
+    routing::SwitchIndex at = graph.index(fabric.port(fabric.port(from).peer).node);
+    if (at == routing::none) return fabric.port(from).peer == to ? Walk::arrives : Walk::wrong_host;
+    for (std::uint32_t hop = 0; hop < graph.switch_count(); ++hop) {
+        const std::uint8_t port = network.tables->port(at, lid);
+        if (port == routing::no_route || port == 0) return Walk::no_entry;
+        const PortIndex leaving = fabric.port_index(graph.node(at), PortNum{port});
+        out.push_back(leaving);
+        const PortIndex peer = fabric.port(leaving).peer;
+        if (peer == no_port) return Walk::open_port;
+        if (peer == to) return Walk::arrives;
+        at = graph.index(fabric.port(peer).node);
+        if (at == routing::none) return Walk::wrong_host;
+    }
+    return Walk::circle;
+}
+
+namespace {
+
+void check_tables(const Network& network) {
+    if (network.graph == nullptr || network.tables == nullptr) throw Error("expected a fabric with forwarding tables");
+    const routing::SwitchGraph& graph = *network.graph;
+    const routing::Tables& tables = *network.tables;
+    if (tables.switch_count() != graph.switch_count())
+        throw Error(fmt::format("the tables are of {} switches, the fabric has {}", tables.switch_count(),
+                                graph.switch_count()));
+    for (routing::SwitchIndex s = 0; s < graph.switch_count(); ++s)
+        for (const std::uint8_t port : tables.row(s))
+            if (port != routing::no_route && port > graph.port_count(s))
+                throw Error(fmt::format("the tables lead to port {} of {}, which has {}", port,
+                                        fabric::describe(graph.fabric(), graph.node(s)), graph.port_count(s)));
+}
+
+std::string pair_text(const fabric::Fabric& fabric, const Network& network, Rank from, Rank to) {
+    const auto host = [&](Rank rank) {
+        return fabric::describe(fabric, fabric.port(network.placement.hosts[rank.value]).node);
+    };
+    return fmt::format("rank {} on {} to rank {} on {}", from.value, host(from), to.value, host(to));
+}
+
+std::string reason(const fabric::Fabric& fabric, Walk result, PortIndex last) {
+    const fabric::Port& port = fabric.port(last);
+    const std::string where = fabric::describe(fabric, port.node, port.number);
+    switch (result) {
+        case Walk::arrives:
+            break;
+        case Walk::no_entry:
+            return "no entry behind " + where;
+        case Walk::open_port:
+            return where + " has no cable";
+        case Walk::wrong_host:
+            return where + " leads to another host";
+        case Walk::circle:
+            return "in a circle through " + where;
+    }
+    return {};
+}
+
+}  // namespace
+
+void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids) {
+    check_tables(network);
+    const fabric::Fabric& fabric = network.graph->fabric();
+    const auto& hosts = network.placement.hosts;
+    if (hosts.size() < schedule.ranks())
+        throw Error(
+            fmt::format("the schedule has {} ranks, {} have a place on the fabric", schedule.ranks(), hosts.size()));
+    const auto check_place = [&](Rank rank) {
+        if (hosts[rank.value] == no_port)
+            throw Error(fmt::format("rank {} sends or is sent to, and has no place on the fabric", rank.value));
+        const fabric::Port& port = fabric.port(hosts[rank.value]);
+        if (fabric.node(port.node).kind == NodeKind::switch_)
+            throw Error(
+                fmt::format("rank {} sits on {}, which is no host", rank.value, fabric::describe(fabric, port.node)));
+        if (port.lid == no_lid)
+            throw Error(fmt::format("{} has no LID", fabric::describe(fabric, port.node, port.number)));
+    };
+    std::vector<std::uint32_t> peers;
+    std::vector<PortIndex> path;
+    for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
+        const Rank from{r};
+        peers.clear();
+        for (const traffic::Op& op : schedule.ops(from))
+            if (op.kind == traffic::OpKind::send) peers.push_back(op.peer.value);
+        std::sort(peers.begin(), peers.end());
+        peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+        if (!peers.empty()) check_place(from);
+        for (const std::uint32_t peer : peers) {
+            const Rank to{peer};
+            check_place(to);
+            if (hosts[r] == hosts[peer]) continue;
+            const Lid lid = destination_lid(fabric.port(hosts[peer]), lids, from, to);
+            const Walk result = walk(network, hosts[r], hosts[peer], lid, path);
+            if (result != Walk::arrives)
+                throw Error(fmt::format("the tables do not lead from {}: {}", pair_text(fabric, network, from, to),
+                                        reason(fabric, result, path.back())));
+        }
+    }
+}
+
+}  // namespace loom::sim

@@ -1,0 +1,26 @@
+#include "loom/sim/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include "loom/base/error.hpp"
+#include "sim/engines.hpp"
+#include "sim/paths.hpp"
+
+namespace loom::sim {
+
+std::unique_ptr<Simulation> make_simulation(Level level, const Network& network, const traffic::Schedule& schedule,
+                                            const Options& options) {
+    switch (level) {
+        case Level::packet:
+            check_network(network, schedule, options.packet.lids);
+            break;
+        case Level::flow:
+            check_network(network, schedule, options.flow.lids);
+            break;
+        case Level::message:
+            break;
+    }
+    throw UsageError(fmt::format("level {} is not there yet", to_string(level)));
+}
+
+}  // namespace loom::sim

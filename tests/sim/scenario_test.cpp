@@ -1,0 +1,154 @@
+#include "loom/sim/scenario.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "loom/base/error.hpp"
+
+namespace {
+
+using namespace loom;
+using namespace loom::sim;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* two_switches = R"(# Two switches
+title  Two switches
+switch S1 24
+switch S2 24
+host A
+host "Big D"
+link A S1:12 4xSDR
+link "Big D" S2:23 4xSDR
+link S1:15 S2:20 4xQDR
+)";
+
+TEST(Scenario, ReadsFabricTrafficAndSettings) {
+    const Scenario s =
+        parse_scenario(std::string(two_switches) +
+                           "flow A-D from A to \"Big D\" bytes 3GB message 128MiB start 8s window 2 sl 3\n"
+                           "level flow\nuntil 20s\nsample 100ms\nseed 7\nmtu 4096\nbuffer 64KiB\n"
+                           "watch S1:15   # the link between\nmanager sweep 1.4s\n",
+                       "two.scn");
+
+    EXPECT_EQ(s.title, "Two switches");
+    EXPECT_EQ(s.fabric.node_count(), 4u);
+    EXPECT_EQ(s.fabric.link_count(), 3u);
+    EXPECT_EQ(s.fabric.port(NodeId{0}, PortNum{15}).rate.megabits(), 32'000u);
+    ASSERT_EQ(s.flows.size(), 1u);
+    EXPECT_EQ(s.flows[0].to, "Big D");
+    EXPECT_EQ(s.flows[0].bytes, 3'000'000'000u);
+    EXPECT_EQ(s.flows[0].message, 128u << 20);
+    EXPECT_EQ(s.flows[0].start, seconds(8));
+    EXPECT_EQ(s.flows[0].window, 2u);
+    EXPECT_EQ(s.flows[0].sl, 3);
+    EXPECT_EQ(s.level, Level::flow);
+    EXPECT_EQ(s.until, seconds(20));
+    EXPECT_EQ(s.sample, milliseconds(100));
+    EXPECT_EQ(s.options.seed, 7u);
+    EXPECT_EQ(s.options.packet.mtu, 4096u);
+    EXPECT_EQ(s.options.packet.buffer_bytes, 65536u);
+    ASSERT_EQ(s.watch.size(), 1u);
+    EXPECT_EQ(s.watch[0].port, 15u);
+    ASSERT_EQ(s.manager.size(), 1u);
+    EXPECT_EQ(s.manager[0].key, "sweep");
+    EXPECT_EQ(s.manager[0].value, "1.4s");
+    EXPECT_EQ(s.manager[0].source.line, 18u);
+}
+
+TEST(Scenario, ReadsCongestionControl) {
+    const Scenario s = parse_scenario(
+        "fabric tree.json\npattern shift\nbytes 64KiB\nlids spread\npaths adaptive\nsl-to-vl 2 1\n"
+        "arbitration high 0:4 1:8\narbitration limit 10\n"
+        "congestion threshold 15\ncongestion marking_rate 2048\ncongestion packet_size 3\ncongestion victim_mask on\n"
+        "congestion ccti_timer 75\ncongestion ccti_timer 300 sl 2\ncongestion cct linear 4 0.5\n",
+        "s");
+
+    const CongestionControl& control = s.options.packet.congestion;
+    EXPECT_EQ(s.fabric_file, "tree.json");
+    EXPECT_EQ(s.bytes, 65536u);
+    EXPECT_EQ(control.switches.threshold, 15);
+    EXPECT_EQ(control.switches.marking_rate, 2048);
+    EXPECT_EQ(control.switches.packet_size, 3);
+    EXPECT_TRUE(control.switches.victim_mask);
+    EXPECT_EQ(control.hosts[0].ccti_timer, 75);
+    EXPECT_EQ(control.hosts[2].ccti_timer, 300);
+    EXPECT_THAT(control.table, ElementsAre(0, 0.5, 1, 1.5));
+    EXPECT_EQ(s.options.packet.lids, LidChoice::spread);
+    EXPECT_EQ(s.options.flow.lids, LidChoice::spread);
+    EXPECT_EQ(s.options.packet.paths, PathChoice::adaptive);
+    EXPECT_EQ(s.options.packet.sl_to_vl[2], 1);
+    EXPECT_EQ(s.options.packet.arbitration.high.size(), 2u);
+    EXPECT_EQ(s.options.packet.arbitration.high_limit, 10);
+}
+
+TEST(Scenario, ReadsTheMessageLevelWithoutAFabric) {
+    const Scenario s =
+        parse_scenario("level message\nranks 8\npattern ring\nloggops L 1us o 200ns G 400 S 4KiB\n", "s");
+
+    EXPECT_EQ(s.level, Level::message);
+    EXPECT_EQ(s.options.message.parameters.L, microseconds(1));
+    EXPECT_EQ(s.options.message.parameters.G, 400);
+    EXPECT_EQ(s.options.message.parameters.S, 4096u);
+}
+
+struct Bad {
+    const char* line;
+    const char* message;
+};
+
+class BadScenario : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadScenario, IsRefusedWithLineAndExpectation) {
+    std::string message;
+    std::size_t line = 0;
+
+    try {
+        (void)parse_scenario(std::string(two_switches) + GetParam().line + "\nflow f from A to \"Big D\" bytes 1\n",
+                             "bad");
+    } catch (const ParseError& error) {
+        message = error.what();
+        line = error.line();
+    }
+
+    EXPECT_THAT(message, HasSubstr(GetParam().message));
+    EXPECT_EQ(line, 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lines, BadScenario,
+    testing::Values(Bad{"frobnicate 3", "expected a keyword such as fabric"}, Bad{"switch S1 24", "already"},
+                    Bad{"switch S3 0", "expected the number of the switch's ports from 1 to 254, got \"0\""},
+                    Bad{"link A S1:1", "no free port"}, Bad{"link S1:25 S2:1", "from 1 to 24"},
+                    Bad{"link S1:1 S9:1", "expected a node declared above"},
+                    Bad{"link S1:1 S2:1 4xWDR", "expected a rate such as 4xQDR"}, Bad{"link S1:15 S2:1", "S1 port 15"},
+                    Bad{"fabric x.json", "nodes were declared above"},
+                    Bad{"flow g from A to A bytes 1", "expected two hosts"},
+                    Bad{"flow g from A to S1 bytes 1", "expected a host declared above"},
+                    Bad{"flow g from A to \"Big D\"", "expected a flow such as"},
+                    Bad{"flow g from A to \"Big D\" bytes 1 endless", "got both"},
+                    Bad{"flow g from A to \"Big D\" endless", "expected until TIME"},
+                    Bad{"flow g from A to \"Big D\" bytes -1", "expected a number of bytes"},
+                    Bad{"flow g from A to \"Big D\" bytes 1 message 0", "expected the bytes of a message"},
+                    Bad{"flow g from \"A", "expected a closing double quote"},
+                    Bad{"mtu 1500", "256, 512, 1024, 2048 or 4096"}, Bad{"until 0", "above 0"},
+                    Bad{"until 20", "expected a time to end at such as"},
+                    Bad{"until 2s 3s", "expected the end of the line, got \"3s\""},
+                    Bad{"watch S1", "expected NODE:PORT"}, Bad{"watch S1:99", "from 1 to 24"},
+                    Bad{"level quantum", "expected packet, flow or message"}, Bad{"congestion", "expected threshold"},
+                    Bad{"congestion threshold 16", "from 0 to 15"}, Bad{"congestion cct", "injection delays"},
+                    Bad{"congestion cct 1 -2", "from 0 to 1e+06"}, Bad{"arbitration high 0", "LANE:WEIGHT"},
+                    Bad{"sl-to-vl 16 0", "from 0 to 15"}, Bad{"loggops X 1us", "L, o, g, G, O or S"},
+                    Bad{"manager sweep", "a value of it"}, Bad{"buffer 2GiB", "the bytes of a buffer"}));
+
+TEST(Scenario, SaysWhatIsMissing) {
+    EXPECT_THROW((void)parse_scenario("", "s"), ParseError);
+    EXPECT_THROW((void)parse_scenario("pattern shift\n", "s"), ParseError);
+    EXPECT_THROW((void)parse_scenario("level message\npattern shift\n", "s"), ParseError);
+    EXPECT_THROW((void)parse_scenario("fabric f\npattern shift\ngoal g\n", "s"), ParseError);
+    EXPECT_THROW((void)parse_scenario("fabric f\npattern shift\nplace random\nhosts a[1-2]\n", "s"), ParseError);
+    EXPECT_THROW((void)parse_scenario("fabric f\npattern shift\ntables t\nengine minhop\n", "s"), ParseError);
+    EXPECT_THROW((void)read_scenario("no-such-file.scn"), IoError);
+}
+
+}  // namespace
