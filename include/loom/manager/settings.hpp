@@ -1,0 +1,79 @@
+// What the congestion manager is told: thresholds, how to read the paper, and which policy.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "loom/base/time.hpp"
+
+namespace loom::manager {
+
+// The algorithm as printed (Mizero 2016, Algorithms 1 to 3) cannot work in three places. Each can be had as it
+// stands in the paper, to see it fail.
+enum class Reading : std::uint8_t { corrected, literal };
+struct Readings {
+    Reading victim = Reading::corrected;   // a victim faces any port of the congested switch; literally the congested
+                                           // port itself, into which nothing that left it can have come back
+    Reading count = Reading::corrected;    // a port is passed over in the sweep that lowered it; literally whenever
+                                           // its count is 1, which it then stays for ever
+    Reading restore = Reading::corrected;  // restoring clears victims and count, at or beyond T_I; literally nothing
+                                           // is cleared, at exactly T_I, and known victims never start a second cycle
+
+    friend bool operator==(const Readings&, const Readings&) = default;
+};
+[[nodiscard]] constexpr Readings as_printed() {
+    return {Reading::literal, Reading::literal, Reading::literal};
+}
+
+// Three choices that do not depend on each other. All at their first value: the paper's manager.
+enum class Sweeping : std::uint8_t {
+    steady,    // one interval
+    two_step,  // a longer one until a congestion event is detected, the shorter one while it lasts
+};
+enum class Attention : std::uint8_t {
+    all,      // every connected switch port in every sweep
+    history,  // ports that were congested lately and those that face their switches; all of them now and then
+};
+enum class Marking : std::uint8_t {
+    two_values,    // low or default
+    proportional,  // the share of packets that are marked grows with the share of time that victims wait
+};
+struct Policy {
+    Sweeping sweeping = Sweeping::steady;
+    Attention attention = Attention::all;
+    Marking marking = Marking::two_values;
+
+    friend bool operator==(const Policy&, const Policy&) = default;
+};
+// "paper", or any of "two-step", "history", "proportional" joined by '+'.
+[[nodiscard]] std::string to_string(const Policy& policy);
+[[nodiscard]] std::optional<Policy> parse_policy(std::string_view text);
+
+// Thresholds are for one `sweep`. Where more or less time lies between two reads of a port, what it counted is
+// scaled to that. Defaults are the paper's where it prints them; sweep, data and count are ours (it gives 12 and
+// 6 seconds for the count, and its thresholds imply a sweep of at least 1.33 s).
+struct Settings {
+    Time sweep = milliseconds(1500);           // tau
+    std::uint64_t congestion = 8'000'000;      // T_C: ticks in the congested state
+    std::uint64_t wait = 27'400'000;           // T_W: ticks without credits
+    std::uint64_t data = 30'000'000;           // T_D: words by which a victim port must slacken to count as relieved
+    std::uint32_t intervals = 8;               // T_I: sweeps, the lowering one counted, that a port stays low
+    std::uint16_t low = 0;                     // marking rates: packets unmarked between two marked ones
+    std::optional<std::uint16_t> normal{128};  // nothing: what was found on the port
+    Readings readings;
+
+    Policy policy;
+    Time calm_sweep = milliseconds(6000);  // two-step: while nothing is congested
+    std::uint32_t survey = 8;              // history: every so many sweeps all ports are read; the first two always
+    std::uint32_t memory = 32;             // history: sweeps after which a port that was congested is forgotten
+    Time tick = nanoseconds(22);           // proportional: of the wait counter; the paper's testbed has 22 ns
+
+    std::uint64_t sweeps = 0;  // then stop; 0: when the clock says so
+};
+
+// Throws UsageError that names the setting and says what it may be.
+void check(const Settings& settings);
+
+}  // namespace loom::manager
