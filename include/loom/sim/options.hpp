@@ -22,7 +22,7 @@ struct LaneWeight {
 
 struct LaneArbitration {
     std::vector<LaneWeight> high;   // empty: no lane has priority
-    std::vector<LaneWeight> low;    // empty: all lanes in use, weight 1 each... in turn
+    std::vector<LaneWeight> low;    // empty: all lanes in turn, packet by packet
     std::uint8_t high_limit = 255;  // x 4096 bytes of high before a low packet gets its turn; 255: no limit
 };
 
@@ -102,6 +102,12 @@ struct FlowOptions {
     Time host_delay = nanoseconds(200);
 };
 
+// What local operations cost a core, in picoseconds a byte.
+struct LocalCosts {
+    std::int64_t copy = 100;
+    std::int64_t reduce = 200;
+};
+
 struct MessageOptions {
     model::LogGops parameters;
     bool handshake = false;  // rendezvous costs a request and an answer
@@ -112,6 +118,7 @@ struct Options {
     PacketOptions packet;
     FlowOptions flow;
     MessageOptions message;
+    LocalCosts local;
     unsigned threads = 1;  // packet level; 0: all cores. The numbers never depend on it.
     std::uint64_t seed = 1;
 };
