@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "loom/base/error.hpp"
-
 namespace loom::traffic {
 namespace {
 
@@ -99,10 +97,12 @@ Schedule ScheduleBuilder::build() {
             if (!is_message(op)) continue;
             const bool anyone = op.kind == OpKind::receive && op.peer == any_rank;
             if (op.peer.value >= ranks.size() && !anyone)
-                throw Error(fmt::format("rank {}, operation {}: its peer is rank {}, and there are {} ranks", r, i,
-                                        op.peer.value, ranks.size()));
+                throw ScheduleError(Rank{r}, i,
+                                    fmt::format("rank {}, operation {}: its peer is rank {}, and there are {} ranks", r,
+                                                i, op.peer.value, ranks.size()));
             if (op.kind == OpKind::send && op.tag == any_tag)
-                throw Error(fmt::format("rank {}, operation {}: a send needs a tag of its own", r, i));
+                throw ScheduleError(Rank{r}, i,
+                                    fmt::format("rank {}, operation {}: a send needs a tag of its own", r, i));
         }
         schedule.ops_.insert(schedule.ops_.end(), mine.ops.begin(), mine.ops.end());
         schedule.first_.push_back(begin + count);
@@ -111,8 +111,10 @@ Schedule ScheduleBuilder::build() {
         place.assign(count + 1, 0);
         for (const auto& edge : mine.edges) {
             if (edge.earlier >= count || edge.later >= count)
-                throw Error(fmt::format("rank {}: operation {} waits for operation {}, and there are {} operations", r,
-                                        edge.later, edge.earlier, count));
+                throw ScheduleError(
+                    Rank{r}, edge.later,
+                    fmt::format("rank {}: operation {} waits for operation {}, and there are {} operations", r,
+                                edge.later, edge.earlier, count));
             ++place[edge.earlier + 1];
             ++schedule.waits_[begin + edge.later];
         }
@@ -136,7 +138,9 @@ Schedule ScheduleBuilder::build() {
                 return later;
             });
         if (circle != count)
-            throw Error(fmt::format("rank {}: operation {} waits for itself, over others or at once", r, circle));
+            throw ScheduleError(
+                Rank{r}, circle,
+                fmt::format("rank {}: operation {} waits for itself, over others or at once", r, circle));
     }
     return schedule;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "loom/base/error.hpp"
 #include "loom/base/ids.hpp"
 #include "loom/base/time.hpp"
 
@@ -75,6 +76,15 @@ private:
     std::vector<std::uint32_t> waits_;
 };
 
+// Something about one operation of a schedule is wrong.
+class ScheduleError : public Error {
+public:
+    ScheduleError(Rank where, std::uint32_t number, const std::string& message)
+        : Error(message), rank(where), op(number) {}
+    Rank rank;
+    std::uint32_t op;  // its number inside the rank
+};
+
 // Collects operations rank by rank or in any order, then freezes them. Cost: linear in operations and edges.
 class ScheduleBuilder {
 public:
@@ -89,7 +99,7 @@ public:
     // `later` begins after `earlier` has completed (or begun, with on_start); both of one rank.
     void require(Rank rank, std::uint32_t later, std::uint32_t earlier, bool on_start = false);
 
-    // Throws Error naming rank and operation for a peer or an edge that does not exist and for a circle of
+    // Throws ScheduleError naming rank and operation for a peer or an edge that does not exist and for a circle of
     // dependencies. The builder is empty afterwards.
     [[nodiscard]] Schedule build();
 
