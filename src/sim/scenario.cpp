@@ -147,11 +147,16 @@ bool take_traffic(Scenario& scenario, std::string_view word, Words& words) {
     } else if (word == "pattern") {
         set_text(scenario.pattern, words, "a pattern's name");
     } else if (word == "schedule") {
-        set_text(scenario.schedule, words, "a collective's name");
+        set_text(scenario.schedule, words, "a schedule's name");
     } else if (word == "goal") {
         set_text(scenario.goal_file, words, "a GOAL file");
     } else if (word == "bytes") {
         scenario.bytes = words.bytes("the bytes of a message");
+    } else if (word == "work") {
+        scenario.work = words.time("the time of a computation");
+    } else if (word == "stages") {
+        static constexpr std::array<std::string_view, 3> partings{"together", "own", "barrier"};
+        scenario.parting = static_cast<traffic::Parting>(words.one_of(partings));
     } else if (word == "place") {
         set_text(scenario.place, words, "order, keepers, random or a file");
     } else if (word == "hosts") {

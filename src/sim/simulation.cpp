@@ -16,7 +16,7 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
             break;
         case Level::flow:
             check_network(network, schedule, options.flow.lids);
-            break;
+            return make_flow_simulation(network, schedule, options);
         case Level::message:
             break;
     }

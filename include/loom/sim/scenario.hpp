@@ -12,6 +12,7 @@
 #include "loom/fabric/fabric.hpp"
 #include "loom/sim/options.hpp"
 #include "loom/sim/simulation.hpp"
+#include "loom/traffic/schedules.hpp"
 
 namespace loom::sim {
 
@@ -62,12 +63,14 @@ struct Scenario {
     // The traffic: flows, or one of pattern, schedule and goal.
     std::vector<FlowPlan> flows;
     std::string pattern;   // as traffic::make_pattern understands it
-    std::string schedule;  // a collective by name, as traffic::make_collective understands it
+    std::string schedule;  // as traffic::make_schedule understands it
     std::string goal_file;
-    std::uint64_t bytes = 64 * 1024;  // of each message of a pattern, of each rank's part of a collective
-    std::string place;                // order (the default), keepers, random or a file with a host a line
-    std::string hosts;                // a Slurm host list instead
-    std::size_t ranks = 0;            // of a pattern or collective; 0: as many as there are hosts
+    std::uint64_t bytes = 64 * 1024;                   // of each message of a pattern or schedule
+    Time work;                                         // of a schedule's computations
+    traffic::Parting parting = traffic::Parting::own;  // of a pattern's stages
+    std::string place;      // order (the default), keepers, random or a file with a host a line
+    std::string hosts;      // a Slurm host list instead
+    std::size_t ranks = 0;  // of a pattern or collective; 0: as many as there are hosts
 
     Level level = Level::packet;
     Options options;

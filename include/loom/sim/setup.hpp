@@ -1,0 +1,55 @@
+// A scenario made real: fabric and tables loaded or routed, ranks placed, traffic turned into a schedule.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "loom/fabric/fabric.hpp"
+#include "loom/fabric/placement.hpp"
+#include "loom/routing/switch_graph.hpp"
+#include "loom/routing/tables.hpp"
+#include "loom/sim/scenario.hpp"
+#include "loom/sim/simulation.hpp"
+#include "loom/traffic/schedule.hpp"
+
+namespace loom::sim {
+
+// Everything a simulation needs to outlive it; its parts point at each other, so it stays where it was made.
+struct Setup {
+    std::string title;
+    std::string traffic;  // "3 flows", "pattern shift, 64 KiB a message": for headings
+    fabric::Fabric fabric;
+    std::unique_ptr<routing::SwitchGraph> graph;  // null without a fabric
+    routing::Tables tables;
+    fabric::Placement placement;  // by rank; empty without a fabric
+    traffic::Schedule schedule;
+    std::vector<std::string> flow_names;  // of a scenario's flows, in Simulation::flows() order; empty: by ranks
+    std::vector<PortIndex> watch;
+    Level level = Level::packet;
+    Options options;
+    std::optional<Time> until;
+    Time sample;
+    std::vector<Setting> manager;
+    std::vector<std::string> remarks;  // what was odd about the files
+
+    Setup() = default;
+    Setup(const Setup&) = delete;
+    Setup& operator=(const Setup&) = delete;
+
+    [[nodiscard]] Network network() const { return {graph.get(), &tables, placement}; }
+    // A new run from the beginning.
+    [[nodiscard]] std::unique_ptr<Simulation> start() const {
+        return make_simulation(level, network(), schedule, options);
+    }
+    // The scenario's name for a flow, or "3 -> 17" with the hosts where there are any. `index` in flows() order.
+    [[nodiscard]] std::string flow_name(std::size_t index, const Flow& flow) const;
+};
+
+// Reads the files that the scenario names. A flow is a pair of ranks of its own: number i sends from rank 2i to rank
+// 2i + 1, so that flows between the same hosts stay apart. An endless flow gets as many messages as its host's link can
+// carry until the end. Throws ParseError for hosts and ports that the fabric does not have, Error, IoError and
+// UsageError as the readers, engines and schedules do.
+[[nodiscard]] std::unique_ptr<Setup> set_up(Scenario scenario);
+
+}  // namespace loom::sim

@@ -1,0 +1,257 @@
+// The flow level: a message is a stream of its bytes, at the rate that is fair on the links it crosses.
+#include <algorithm>
+#include <queue>
+
+#include "loom/base/error.hpp"
+#include "sim/engines.hpp"
+#include "sim/executor.hpp"
+#include "sim/fair_share.hpp"
+#include "sim/indexed_heap.hpp"
+#include "sim/paths.hpp"
+
+namespace loom::sim {
+namespace {
+
+using traffic::OpIndex;
+
+// Links whose rate is unknown run at what Fabric::connect gives by default.
+constexpr std::uint32_t usual_megabits = 32'000;
+
+std::vector<Rate> capacities(const fabric::Fabric& fabric) {
+    std::vector<Rate> result;
+    result.reserve(fabric.port_count());
+    for (const fabric::Port& port : fabric.all_ports()) {
+        const std::uint32_t megabits = port.rate.megabits() == 0 ? usual_megabits : port.rate.megabits();
+        result.push_back(Rate{megabits} * 1'000'000'000);
+    }
+    return result;
+}
+
+// A link has the number of the port that sends on it.
+class FlowSimulation final : public Simulation {
+public:
+    FlowSimulation(const Network& network, const traffic::Schedule& schedule, const Options& options)
+        : network_(network),
+          fabric_(&network.graph->fabric()),
+          schedule_(&schedule),
+          options_(options),
+          executor_(schedule, options.local),
+          shares_(capacities(*fabric_)),
+          packets_(fabric_->port_count()) {
+        for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) executor_.start(Rank{rank}, now_, *this);
+    }
+
+    [[nodiscard]] Level level() const override { return Level::flow; }
+    [[nodiscard]] Time now() const override { return now_; }
+    State advance(Time until) override;
+
+    [[nodiscard]] std::vector<Flow> flows() const override;
+    [[nodiscard]] std::vector<Time> rank_ends() const override { return executor_.rank_ends(); }
+    [[nodiscard]] fabric::PortCounters counters(PortIndex port) const override;
+    [[nodiscard]] fabric::CongestionParameters* congestion_parameters() override { return nullptr; }
+    [[nodiscard]] Work work() const override { return work_; }
+    [[nodiscard]] std::vector<std::string> trouble() const override {
+        constexpr std::size_t most = 20;
+        return state_ == State::stuck ? executor_.open_operations(most) : std::vector<std::string>();
+    }
+
+    // What the executor asks for.
+    void begin_send(Rank rank, OpIndex send, Time now) {
+        later(now + options_.flow.host_delay, {Event::enters, rank, schedule_->op(send).peer, send, {}});
+    }
+    void wake_at(Rank rank, OpIndex op, Time at) { later(at, {Event::work, rank, rank, op, {}}); }
+
+private:
+    struct Event {
+        enum Kind : std::uint8_t {
+            enters,        // a message's first byte goes on the wire
+            arrives,       // its last byte is with the receiver
+            acknowledged,  // and the sender knows
+            work,          // local work is done
+        };
+        Kind kind;
+        Rank from;
+        Rank to;
+        OpIndex op;
+        Time way_back;  // of the acknowledgement
+    };
+    struct Queued {
+        Time at;
+        std::uint64_t number;  // events of one time happen in the order in which they were asked for
+        Event event;
+        friend bool operator<(const Queued& a, const Queued& b) {
+            return a.at != b.at ? a.at > b.at : a.number > b.number;
+        }
+    };
+    // A message under way, by its stream's number.
+    struct Message {
+        Rank from;
+        OpIndex send = 0;
+        Rate rate = 0;
+        Time since;     // when `left` was counted
+        Wide left = 0;  // Rate times picoseconds
+    };
+
+    void later(Time at, const Event& event) { events_.push({at, event_count_++, event}); }
+    [[nodiscard]] Time next_time() const {
+        Time next = events_.empty() ? never : events_.top().at;
+        if (!ends_.empty()) next = std::min(next, ends_.top_time());
+        return next;
+    }
+    void handle(const Event& event);
+    void enter(const Event& event);
+    void leave(Rank from, OpIndex send);
+    void end(std::uint32_t stream);
+    void solve();
+
+    Network network_;
+    const fabric::Fabric* fabric_;
+    const traffic::Schedule* schedule_;
+    Options options_;
+    Executor executor_;
+    FairShare shares_;
+    std::vector<std::uint64_t> packets_;  // by link
+    std::priority_queue<Queued> events_;
+    std::uint64_t event_count_ = 0;
+    IndexedHeap ends_;  // of streams
+    std::vector<Message> messages_;
+    std::vector<PortIndex> path_;
+    std::vector<FairShare::Link> links_;
+    Work work_;
+    Time now_;
+    State state_ = State::running;
+};
+
+// path_ holds the message's way.
+void FlowSimulation::leave(Rank from, OpIndex send) {
+    const traffic::Op& op = schedule_->op(send);
+    const auto switches = static_cast<std::int64_t>(path_.size()) - 1;
+    const Time way = options_.flow.cable_delay * static_cast<std::int64_t>(path_.size()) +
+                     options_.flow.switch_delay * switches + options_.flow.host_delay;
+    const std::uint32_t mtu = options_.packet.mtu;
+    const std::uint64_t count = std::max<std::uint64_t>(1, (op.amount + mtu - 1) / mtu);
+    for (const PortIndex port : path_) packets_[port.value] += count;
+    later(now_ + way, {Event::arrives, from, op.peer, send, way});
+}
+
+void FlowSimulation::enter(const Event& event) {
+    const traffic::Op& op = schedule_->op(event.op);
+    const auto& hosts = network_.placement.hosts;
+    const PortIndex from = hosts[event.from.value], to = hosts[event.to.value];
+    if (from == to) {  // inside the host
+        later(now_ + options_.flow.host_delay, {Event::arrives, event.from, event.to, event.op, {}});
+        return;
+    }
+    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, event.from, event.to);
+    if (walk(network_, from, to, lid, path_) != Walk::arrives) throw Error("the forwarding tables have changed");
+    if (op.amount == 0) {
+        leave(event.from, event.op);
+        return;
+    }
+    links_.clear();
+    for (const PortIndex port : path_) links_.push_back(port.value);
+    const FairShare::Stream stream = shares_.add(links_);
+    if (stream >= messages_.size()) messages_.resize(stream + std::size_t{1});
+    messages_[stream] = {event.from, event.op, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(op.amount)};
+}
+
+void FlowSimulation::end(std::uint32_t stream) {
+    ends_.remove(stream);
+    path_.clear();
+    for (const FairShare::Link link : shares_.path(stream)) path_.emplace_back(link);
+    leave(messages_[stream].from, messages_[stream].send);
+    messages_[stream].left = 0;
+    shares_.remove(stream, now_);
+}
+
+void FlowSimulation::handle(const Event& event) {
+    switch (event.kind) {
+        case Event::enters:
+            return enter(event);
+        case Event::arrives: {
+            const std::uint64_t bytes = schedule_->op(event.op).amount;
+            work_.bytes += bytes;
+            executor_.delivered(executor_.flow(event.op), bytes, now_);
+            executor_.message_arrived(event.to, event.from, event.op, now_, *this);
+            later(now_ + event.way_back, {Event::acknowledged, event.from, event.to, event.op, {}});
+            return;
+        }
+        case Event::acknowledged:
+            return executor_.send_done(event.from, event.op, now_, *this);
+        case Event::work:
+            return executor_.work_done(event.from, event.op, now_, *this);
+    }
+}
+
+void FlowSimulation::solve() {
+    for (const FairShare::Stream stream : shares_.solve(now_)) {
+        Message& message = messages_[stream];
+        message.left -= Wide{message.rate} * (now_ - message.since).ps;
+        message.since = now_;
+        message.rate = shares_.rate(stream);
+        const Wide span = (message.left + message.rate - 1) / message.rate;
+        if (span > never.ps - now_.ps) throw Error("a message would take longer than simulated time can tell");
+        ends_.set(stream, now_ + Time{static_cast<std::int64_t>(span)});
+    }
+}
+
+State FlowSimulation::advance(Time until) {
+    while (state_ == State::running) {
+        const Time next = next_time();
+        if (next == never) {
+            state_ = executor_.finished() ? State::finished : State::stuck;
+            break;
+        }
+        if (next > until) {
+            now_ = std::max(now_, until);
+            break;
+        }
+        now_ = next;
+        while (next_time() == now_) {  // all that happens at one time, then the rates that follow
+            ++work_.events;
+            if (!ends_.empty() && ends_.top_time() == now_) {
+                end(ends_.top());
+                continue;
+            }
+            const Event event = events_.top().event;
+            events_.pop();
+            handle(event);
+        }
+        solve();
+    }
+    return state_;
+}
+
+std::vector<Flow> FlowSimulation::flows() const {
+    std::vector<Flow> flows = executor_.flows();
+    for (std::uint32_t stream = 0; stream < messages_.size(); ++stream) {
+        const Message& message = messages_[stream];
+        if (message.left == 0) continue;
+        const Wide left = message.left - Wide{message.rate} * (now_ - message.since).ps;
+        const auto missing = static_cast<std::uint64_t>((left + parts_per_byte - 1) / parts_per_byte);
+        flows[executor_.flow(message.send)].delivered += schedule_->op(message.send).amount - missing;
+    }
+    return flows;
+}
+
+fabric::PortCounters FlowSimulation::counters(PortIndex port) const {
+    constexpr std::int64_t parts_per_word = 4 * parts_per_byte;
+    fabric::PortCounters result;
+    const PortIndex peer = fabric_->port(port).peer;
+    if (peer == no_port) return result;
+    result.xmit_data = static_cast<std::uint64_t>(shares_.carried(port.value, now_) / parts_per_word);
+    result.rcv_data = static_cast<std::uint64_t>(shares_.carried(peer.value, now_) / parts_per_word);
+    result.xmit_pkts = packets_[port.value];
+    result.rcv_pkts = packets_[peer.value];
+    result.xmit_wait = static_cast<std::uint64_t>(shares_.waited(port.value, now_) / options_.packet.counter_tick);
+    return result;
+}
+
+}  // namespace
+
+std::unique_ptr<Simulation> make_flow_simulation(const Network& network, const traffic::Schedule& schedule,
+                                                 const Options& options) {
+    return std::make_unique<FlowSimulation>(network, schedule, options);
+}
+
+}  // namespace loom::sim

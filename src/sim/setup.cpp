@@ -1,0 +1,250 @@
+#include "loom/sim/setup.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/base/table.hpp"
+#include "loom/base/text.hpp"
+#include "loom/fabric/io.hpp"
+#include "loom/routing/engine.hpp"
+#include "loom/routing/lids.hpp"
+#include "loom/routing/table_io.hpp"
+#include "loom/traffic/catalogue.hpp"
+#include "loom/traffic/goal.hpp"
+#include "loom/traffic/schedules.hpp"
+
+namespace loom::sim {
+namespace {
+
+std::filesystem::path resolve(const Scenario& scenario, const std::string& name) {
+    return name == "-" ? std::filesystem::path(name) : scenario.folder / name;
+}
+
+[[noreturn]] void refuse(const Source& source, const std::string& message) {
+    throw ParseError(source.file, source.line, message);
+}
+
+void append(std::vector<std::string>& all, std::vector<std::string> more) {
+    all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+void load_fabric(Scenario& scenario, Setup& setup) {
+    if (scenario.fabric_file.empty()) {
+        setup.fabric = std::move(scenario.fabric);
+        fabric::mark_shared_names(setup.fabric);
+    } else {
+        fabric::Reading reading = fabric::read_fabric(resolve(scenario, scenario.fabric_file));
+        setup.fabric = std::move(reading.fabric);
+        setup.remarks = std::move(reading.remarks);
+    }
+    const bool own = !scenario.fabric_file.empty();
+    std::optional<routing::TableFile> file;
+    if (!scenario.tables_file.empty()) file = routing::read_tables(resolve(scenario, scenario.tables_file));
+    if (file) routing::adopt_lids(setup.fabric, *file);
+    std::vector<std::string> lids = routing::complete_lids(setup.fabric, scenario.lmc);
+    if (own) append(setup.remarks, std::move(lids));
+    setup.graph = std::make_unique<routing::SwitchGraph>(setup.fabric);
+    if (file) {
+        append(setup.remarks, file->remarks);
+        setup.tables = routing::bind_tables(*file, *setup.graph, &setup.remarks);
+        return;
+    }
+    routing::RouteOptions how;
+    how.seed = scenario.options.seed;
+    how.threads = scenario.options.threads;
+    const routing::Engine& engine = routing::find_engine(scenario.engine.empty() ? "minhop" : scenario.engine);
+    routing::Routing made = engine.route(*setup.graph, how);
+    setup.tables = std::move(made.tables);
+    if (setup.tables.engine.empty()) setup.tables.engine = engine.name;
+    append(setup.remarks, std::move(made.remarks));
+}
+
+fabric::Placement place(const Scenario& scenario, const fabric::Fabric& fabric) {
+    if (!scenario.hosts.empty()) return fabric::place_on_hosts(fabric, scenario.hosts);
+    if (scenario.place.empty() || scenario.place == "order") return fabric::place_in_order(fabric);
+    if (scenario.place == "keepers") return fabric::place_with_keepers(fabric);
+    if (scenario.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), scenario.options.seed);
+    const std::filesystem::path path = resolve(scenario, scenario.place);
+    return fabric::read_placement(fabric, read_file(path), path.string());
+}
+
+// A pattern without the pairs that have a place keeper at an end.
+class PlacedPattern final : public traffic::Pattern {
+public:
+    PlacedPattern(const traffic::Pattern& whole, const fabric::Placement& placement)
+        : whole_(&whole), placement_(&placement) {}
+    [[nodiscard]] std::string name() const override { return whole_->name(); }
+    [[nodiscard]] std::size_t ranks() const override { return whole_->ranks(); }
+    [[nodiscard]] std::size_t stages() const override { return whole_->stages(); }
+    void stage(std::size_t index, std::vector<traffic::Pair>& out) const override {
+        whole_->stage(index, out);
+        const auto keeper = [&](Rank rank) { return placement_->hosts[rank.value] == no_port; };
+        std::erase_if(out, [&](const traffic::Pair& pair) { return keeper(pair.from) || keeper(pair.to); });
+    }
+
+private:
+    const traffic::Pattern* whole_;
+    const fabric::Placement* placement_;
+};
+
+// How many bytes a flow can at most bring under way until the end.
+std::uint64_t endless_bytes(const FlowPlan& flow, const Setup& setup, Time until, PortIndex host) {
+    const auto span = static_cast<double>(std::max<std::int64_t>(0, (until - flow.start).ps));
+    if (host == no_port) {
+        const model::LogGops& p = setup.options.message.parameters;
+        const double message =
+            std::max(static_cast<double>(p.g.ps) + static_cast<double>(p.G) * static_cast<double>(flow.message),
+                     static_cast<double>(p.o.ps));
+        if (message <= 0)
+            refuse(flow.source, "an endless flow of messages that cost nothing: expected g, G or o above 0");
+        return static_cast<std::uint64_t>(span / message * static_cast<double>(flow.message)) + flow.message;
+    }
+    const std::uint32_t megabits = setup.fabric.port(host).rate.megabits();
+    return static_cast<std::uint64_t>(span * 1e-12 * 125'000 * (megabits == 0 ? 32'000 : megabits)) + flow.message;
+}
+
+struct Ends {
+    PortIndex from = no_port;
+    PortIndex to = no_port;
+};
+
+void add_flow(traffic::ScheduleBuilder& builder, const FlowPlan& flow, std::uint32_t index, std::uint64_t bytes) {
+    const Rank from{2 * index}, to{2 * index + 1};
+    constexpr std::uint32_t none = 0xffffffffu;
+    const std::uint32_t wait = flow.start.ps == 0 ? none : builder.compute(from, flow.start);
+    std::vector<std::uint32_t> sends;  // the last `window` of them, in turn
+    for (std::uint64_t done = 0, number = 0; done < bytes || number == 0; ++number) {
+        const std::uint64_t size = std::min(flow.message, bytes - done);
+        traffic::Op op;
+        op.kind = traffic::OpKind::send;
+        op.amount = size;
+        op.peer = to;
+        op.sl = flow.sl;
+        const std::uint32_t send = builder.add(from, op);
+        builder.receive(to, from, size);
+        if (number >= flow.window)
+            builder.require(from, send, sends[number % flow.window]);
+        else if (wait != none)
+            builder.require(from, send, wait);
+        if (number < flow.window)
+            sends.push_back(send);
+        else
+            sends[number % flow.window] = send;
+        done += size;
+    }
+}
+
+void make_flows(const Scenario& scenario, Setup& setup) {
+    std::unordered_map<std::string, PortIndex> hosts;
+    for (std::uint32_t i = 0; i < setup.fabric.node_count(); ++i) {
+        const NodeId node{i};
+        if (setup.fabric.node(node).kind == fabric::NodeKind::switch_) continue;
+        for (const fabric::Port& port : setup.fabric.ports(node))
+            if (port.connected())
+                hosts.emplace(setup.fabric.node(node).name, setup.fabric.port_index(node, port.number));
+    }
+    const auto find = [&](const std::string& name, const FlowPlan& flow) {
+        if (setup.graph == nullptr) return no_port;
+        const auto found = hosts.find(name);
+        if (found == hosts.end())
+            refuse(flow.source, fmt::format("expected a host of the fabric with a cable, got {}", excerpt(name)));
+        return found->second;
+    };
+    std::uint64_t operations = 0;
+    traffic::ScheduleBuilder builder(2 * scenario.flows.size());
+    for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
+        const FlowPlan& flow = scenario.flows[i];
+        const Ends ends{find(flow.from, flow), find(flow.to, flow)};
+        if (setup.graph != nullptr) {
+            setup.placement.hosts.push_back(ends.from);
+            setup.placement.hosts.push_back(ends.to);
+        }
+        const std::uint64_t bytes = flow.endless ? endless_bytes(flow, setup, *scenario.until, ends.from) : flow.bytes;
+        operations += 2 * (bytes / flow.message + 1);
+        if (operations > traffic::most_operations)
+            refuse(flow.source, fmt::format("the flows have more than {} messages; expected larger ones",
+                                            grouped(traffic::most_operations / 2)));
+        add_flow(builder, flow, i, bytes);
+        setup.flow_names.push_back(flow.name);
+    }
+    setup.schedule = builder.build();
+    setup.traffic = scenario.flows.size() == 1 ? "1 flow" : grouped(scenario.flows.size()) + " flows";
+}
+
+void make_pattern(const Scenario& scenario, Setup& setup, std::size_t ranks) {
+    const auto pattern = traffic::make_pattern(scenario.pattern, ranks, scenario.options.seed);
+    setup.traffic = fmt::format("pattern {}, {} a message", pattern->name(), human_bytes(scenario.bytes));
+    if (setup.graph == nullptr)
+        setup.schedule = traffic::from_pattern(*pattern, scenario.bytes, scenario.parting);
+    else
+        setup.schedule =
+            traffic::from_pattern(PlacedPattern(*pattern, setup.placement), scenario.bytes, scenario.parting);
+}
+
+void make_traffic(const Scenario& scenario, Setup& setup) {
+    if (!scenario.flows.empty()) return make_flows(scenario, setup);
+    if (setup.graph != nullptr) setup.placement = place(scenario, setup.fabric);
+    if (!scenario.goal_file.empty()) {
+        const std::filesystem::path path = resolve(scenario, scenario.goal_file);
+        const FileText file(path);
+        setup.schedule = traffic::read_goal(file.text(), path.string());
+        setup.traffic = "GOAL file " + path.filename().string();
+        return;
+    }
+    const std::size_t places = setup.placement.ranks();
+    if (setup.graph != nullptr && scenario.ranks > places)
+        throw Error(fmt::format("{} ranks were asked for, the fabric has places for {}", scenario.ranks, places));
+    const std::size_t ranks = scenario.ranks != 0 ? scenario.ranks : places;
+    if (!scenario.pattern.empty()) return make_pattern(scenario, setup, ranks);
+    setup.schedule =
+        traffic::make_schedule(scenario.schedule, ranks, {scenario.bytes, scenario.work, scenario.options.seed});
+    setup.traffic = fmt::format("schedule {}, {} a message", scenario.schedule, human_bytes(scenario.bytes));
+}
+
+void find_watched(const Scenario& scenario, Setup& setup) {
+    for (const PortName& name : scenario.watch) {
+        NodeId found = no_node;
+        for (std::uint32_t i = 0; i < setup.fabric.node_count() && found == no_node; ++i)
+            if (setup.fabric.node(NodeId{i}).name == name.node) found = NodeId{i};
+        if (found == no_node)
+            refuse(name.source, fmt::format("expected a node of the fabric, got {}", excerpt(name.node)));
+        if (name.port > setup.fabric.node(found).ports)
+            refuse(name.source, fmt::format("expected a port of {} from 1 to {}, got {}", name.node,
+                                            setup.fabric.node(found).ports, name.port));
+        setup.watch.push_back(setup.fabric.port_index(found, PortNum{static_cast<std::uint8_t>(name.port)}));
+    }
+}
+
+}  // namespace
+
+std::string Setup::flow_name(std::size_t index, const Flow& flow) const {
+    if (index < flow_names.size()) return flow_names[index];
+    std::string name = fmt::format("{} -> {}", flow.from.value, flow.to.value);
+    if (graph == nullptr) return name;
+    const auto host = [&](Rank rank) {
+        const PortIndex port = placement.hosts[rank.value];
+        return port == no_port ? std::string("-") : fabric::describe(fabric, fabric.port(port).node);
+    };
+    return fmt::format("{} ({} -> {})", name, host(flow.from), host(flow.to));
+}
+
+std::unique_ptr<Setup> set_up(Scenario scenario) {
+    auto setup = std::make_unique<Setup>();
+    setup->title = scenario.title;
+    setup->level = scenario.level;
+    setup->options = scenario.options;
+    setup->options.message.flows = true;
+    setup->until = scenario.until;
+    setup->sample = scenario.sample;
+    setup->manager = scenario.manager;
+    if (!scenario.fabric_file.empty() || scenario.fabric.node_count() != 0) load_fabric(scenario, *setup);
+    make_traffic(scenario, *setup);
+    find_watched(scenario, *setup);
+    return setup;
+}
+
+}  // namespace loom::sim
