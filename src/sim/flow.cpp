@@ -37,7 +37,9 @@ public:
           options_(options),
           executor_(schedule, options.local),
           shares_(capacities(*fabric_)),
-          packets_(fabric_->port_count()) {
+          packets_(fabric_->port_count()),
+          next_send_(schedule.size(), no_index),
+          queues_(executor_.flow_count()) {
         for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) executor_.start(Rank{rank}, now_, *this);
     }
 
@@ -64,7 +66,8 @@ public:
 private:
     struct Event {
         enum Kind : std::uint8_t {
-            enters,        // a message's first byte goes on the wire
+            enters,        // a message is ready for the wire
+            follows,       // the one before it has left
             arrives,       // its last byte is with the receiver
             acknowledged,  // and the sender knows
             work,          // local work is done
@@ -92,6 +95,12 @@ private:
         Wide left = 0;  // Rate times picoseconds
     };
 
+    // The sends of one rank to another go on the wire one after the other, as a queue pair's do.
+    struct Queue {
+        OpIndex head = no_index;  // on the wire
+        OpIndex tail = no_index;
+    };
+
     void later(Time at, const Event& event) { events_.push({at, event_count_++, event}); }
     [[nodiscard]] Time next_time() const {
         Time next = events_.empty() ? never : events_.top().at;
@@ -99,7 +108,9 @@ private:
         return next;
     }
     void handle(const Event& event);
-    void enter(const Event& event);
+    void line_up(Rank from, OpIndex send);
+    void enter(Rank from, OpIndex send);
+    void next_in_line(Rank from, OpIndex send);
     void leave(Rank from, OpIndex send);
     void end(std::uint32_t stream);
     void solve();
@@ -111,6 +122,8 @@ private:
     Executor executor_;
     FairShare shares_;
     std::vector<std::uint64_t> packets_;  // by link
+    std::vector<OpIndex> next_send_;      // by operation: the send behind it in its queue
+    std::vector<Queue> queues_;           // by flow
     std::priority_queue<Queued> events_;
     std::uint64_t event_count_ = 0;
     IndexedHeap ends_;  // of streams
@@ -134,40 +147,61 @@ void FlowSimulation::leave(Rank from, OpIndex send) {
     later(now_ + way, {Event::arrives, from, op.peer, send, way});
 }
 
-void FlowSimulation::enter(const Event& event) {
-    const traffic::Op& op = schedule_->op(event.op);
-    const auto& hosts = network_.placement.hosts;
-    const PortIndex from = hosts[event.from.value], to = hosts[event.to.value];
-    if (from == to) {  // inside the host
-        later(now_ + options_.flow.host_delay, {Event::arrives, event.from, event.to, event.op, {}});
-        return;
+void FlowSimulation::line_up(Rank from, OpIndex send) {
+    Queue& queue = queues_[executor_.flow(send)];
+    if (queue.head == no_index) {
+        queue.head = queue.tail = send;
+        return enter(from, send);
     }
-    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, event.from, event.to);
+    next_send_[queue.tail] = send;
+    queue.tail = send;
+}
+
+// The head of the line has left.
+void FlowSimulation::next_in_line(Rank from, OpIndex send) {
+    Queue& queue = queues_[executor_.flow(send)];
+    queue.head = next_send_[send];
+    if (queue.head != no_index) later(now_, {Event::follows, from, schedule_->op(queue.head).peer, queue.head, {}});
+}
+
+void FlowSimulation::enter(Rank rank, OpIndex send) {
+    const traffic::Op& op = schedule_->op(send);
+    const auto& hosts = network_.placement.hosts;
+    const PortIndex from = hosts[rank.value], to = hosts[op.peer.value];
+    if (from == to) {  // inside the host
+        later(now_ + options_.flow.host_delay, {Event::arrives, rank, op.peer, send, {}});
+        return next_in_line(rank, send);
+    }
+    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, op.peer);
     if (walk(network_, from, to, lid, path_) != Walk::arrives) throw Error("the forwarding tables have changed");
     if (op.amount == 0) {
-        leave(event.from, event.op);
-        return;
+        leave(rank, send);
+        return next_in_line(rank, send);
     }
     links_.clear();
     for (const PortIndex port : path_) links_.push_back(port.value);
     const FairShare::Stream stream = shares_.add(links_);
     if (stream >= messages_.size()) messages_.resize(stream + std::size_t{1});
-    messages_[stream] = {event.from, event.op, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(op.amount)};
+    messages_[stream] = {rank, send, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(op.amount)};
 }
 
 void FlowSimulation::end(std::uint32_t stream) {
     ends_.remove(stream);
     path_.clear();
     for (const FairShare::Link link : shares_.path(stream)) path_.emplace_back(link);
-    leave(messages_[stream].from, messages_[stream].send);
-    messages_[stream].left = 0;
+    const Message& message = messages_[stream];
+    leave(message.from, message.send);
     shares_.remove(stream, now_);
+    messages_[stream].left = 0;
+    next_in_line(message.from, message.send);
 }
 
 void FlowSimulation::handle(const Event& event) {
     switch (event.kind) {
         case Event::enters:
-            return enter(event);
+            return line_up(event.from, event.op);
+        case Event::follows:
+            return enter(event.from, event.op);
         case Event::arrives: {
             const std::uint64_t bytes = schedule_->op(event.op).amount;
             work_.bytes += bytes;
