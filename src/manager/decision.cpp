@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "loom/base/table.hpp"
+
 namespace loom::manager {
 
 std::string_view to_string(What what) {
@@ -47,13 +49,6 @@ std::string_view to_string(Why why) {
 }
 
 namespace {
-
-// 27,400,000.
-std::string grouped(std::uint64_t number) {
-    std::string digits = std::to_string(number);
-    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-    return digits;
-}
 
 std::string ticks(std::uint64_t number, const char* threshold, std::uint64_t limit) {
     return fmt::format("{} ticks ({} {})", grouped(number), threshold, grouped(limit));

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "loom/base/error.hpp"
+#include "loom/base/text.hpp"
 
 namespace loom::manager {
 
@@ -51,6 +52,154 @@ void check(const Settings& settings) {
             "the history policy must survey all ports and remember for at least 1 sweep");
     require(settings.policy.marking != Marking::proportional || settings.tick > Time{},
             "the tick of the wait counter must be longer than 0");
+}
+
+namespace {
+
+struct Key {
+    SettingInfo info;
+    void (*set)(Settings&, std::string_view);
+    std::string (*get)(const Settings&);
+};
+
+[[noreturn]] void refuse(const std::string& expected, std::string_view value) {
+    throw UsageError("expected " + expected + ", got " + excerpt(value));
+}
+
+std::uint64_t number(std::string_view text, std::uint64_t least, std::uint64_t most) {
+    const auto value = parse_decimal(text);
+    if (!value || *value < least || *value > most)
+        refuse("a whole number from " + std::to_string(least) + " to " + std::to_string(most), text);
+    return *value;
+}
+
+Time time(std::string_view text) {
+    const auto value = parse_time(text);
+    if (!value || *value == Time{}) refuse("a time like 1.5s or 200us", text);
+    return *value;
+}
+
+// Exact, unlike to_string(Time).
+std::string text_of(Time time) {
+    return std::to_string(time.ps) + "ps";
+}
+
+Readings readings(std::string_view text) {
+    Readings result;
+    if (text == "nothing") return result;
+    if (text == "all") return as_printed();
+    for (std::string_view rest = text;;) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        if (word == "victim")
+            result.victim = Reading::literal;
+        else if (word == "count")
+            result.count = Reading::literal;
+        else if (word == "restore")
+            result.restore = Reading::literal;
+        else
+            refuse("victim, count, restore (joined by commas), all or nothing", text);
+        if (word.size() == rest.size()) return result;
+        rest.remove_prefix(word.size() + 1);
+    }
+}
+
+std::string text_of(const Readings& readings) {
+    std::string text;
+    const auto add = [&](Reading reading, const char* word) {
+        if (reading == Reading::literal) text += (text.empty() ? "" : ",") + std::string(word);
+    };
+    add(readings.victim, "victim");
+    add(readings.count, "count");
+    add(readings.restore, "restore");
+    return text.empty() ? "nothing" : text;
+}
+
+constexpr std::uint64_t most32 = UINT32_MAX, most64 = UINT64_MAX;
+
+const std::array keys{
+    Key{{"sweep", "TIME", "Interval between sweeps; thresholds are for one of these"},
+        [](Settings& s, std::string_view v) { s.sweep = time(v); },
+        [](const Settings& s) { return text_of(s.sweep); }},
+    Key{{"congestion", "TICKS", "T_C: a port is congested when it spent more ticks of a sweep in the congested state"},
+        [](Settings& s, std::string_view v) { s.congestion = number(v, 0, most64); },
+        [](const Settings& s) { return std::to_string(s.congestion); }},
+    Key{{"wait", "TICKS", "T_W: a port suffers when it waited more ticks of a sweep for credits"},
+        [](Settings& s, std::string_view v) { s.wait = number(v, 0, most64); },
+        [](const Settings& s) { return std::to_string(s.wait); }},
+    Key{{"data", "WORDS", "T_D: a victim is relieved when it sends more words less than in the sweep before"},
+        [](Settings& s, std::string_view v) { s.data = number(v, 0, most64); },
+        [](const Settings& s) { return std::to_string(s.data); }},
+    Key{{"intervals", "N", "T_I: sweeps that a port stays low at most, the lowering one counted"},
+        [](Settings& s, std::string_view v) { s.intervals = static_cast<std::uint32_t>(number(v, 1, most32)); },
+        [](const Settings& s) { return std::to_string(s.intervals); }},
+    Key{{"low", "RATE", "Marking rate of a congested port with victims; 0 marks every packet"},
+        [](Settings& s, std::string_view v) { s.low = static_cast<std::uint16_t>(number(v, 0, 65535)); },
+        [](const Settings& s) { return std::to_string(s.low); }},
+    Key{{"default", "RATE", "Marking rate to restore, or found: what each port had"},
+        [](Settings& s, std::string_view v) {
+            if (v == "found")
+                s.normal.reset();
+            else
+                s.normal = static_cast<std::uint16_t>(number(v, 0, 65535));
+        },
+        [](const Settings& s) { return s.normal ? std::to_string(*s.normal) : std::string("found"); }},
+    Key{{"policy", "NAME", "paper, or any of two-step, history and proportional joined by +"},
+        [](Settings& s, std::string_view v) {
+            const auto policy = parse_policy(v);
+            if (!policy) refuse("paper, or two-step, history and proportional joined by +", v);
+            s.policy = *policy;
+        },
+        [](const Settings& s) { return to_string(s.policy); }},
+    Key{{"calm-sweep", "TIME", "two-step: interval while nothing is congested"},
+        [](Settings& s, std::string_view v) { s.calm_sweep = time(v); },
+        [](const Settings& s) { return text_of(s.calm_sweep); }},
+    Key{{"survey", "N", "history: every so many sweeps all ports are read"},
+        [](Settings& s, std::string_view v) { s.survey = static_cast<std::uint32_t>(number(v, 1, most32)); },
+        [](const Settings& s) { return std::to_string(s.survey); }},
+    Key{{"memory", "N", "history: sweeps after which a congested port is forgotten"},
+        [](Settings& s, std::string_view v) { s.memory = static_cast<std::uint32_t>(number(v, 1, most32)); },
+        [](const Settings& s) { return std::to_string(s.memory); }},
+    Key{{"tick", "TIME", "proportional: what one count of the waiting counter stands for"},
+        [](Settings& s, std::string_view v) { s.tick = time(v); },
+        [](const Settings& s) { return text_of(s.tick); }},
+    Key{{"sweeps", "N", "Stop after so many sweeps; 0 goes on"},
+        [](Settings& s, std::string_view v) { s.sweeps = number(v, 0, most64); },
+        [](const Settings& s) { return std::to_string(s.sweeps); }},
+    Key{{"as-printed", "LINES", "Lines of the paper to take as printed: victim, count, restore, all, nothing"},
+        [](Settings& s, std::string_view v) { s.readings = readings(v); },
+        [](const Settings& s) { return text_of(s.readings); }},
+};
+
+const Key& key_named(std::string_view name) {
+    for (const Key& key : keys)
+        if (key.info.key == name) return key;
+    std::string names;
+    for (const Key& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.info.key);
+    throw UsageError("expected a setting of the manager (" + names + "), got " + excerpt(name));
+}
+
+}  // namespace
+
+std::span<const SettingInfo> setting_keys() {
+    static const auto infos = [] {
+        std::array<SettingInfo, keys.size()> result;
+        for (std::size_t i = 0; i < keys.size(); ++i) result[i] = keys[i].info;
+        return result;
+    }();
+    return infos;
+}
+
+void set(Settings& settings, std::string_view key, std::string_view value) {
+    const Key& found = key_named(key);
+    try {
+        found.set(settings, value);
+    } catch (const UsageError& error) {
+        throw UsageError(std::string(key) + ": " + error.what());
+    }
+}
+
+std::string get(const Settings& settings, std::string_view key) {
+    return key_named(key).get(settings);
 }
 
 }  // namespace loom::manager

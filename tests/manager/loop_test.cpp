@@ -226,5 +226,41 @@ TEST(SettingsCheck, AFabricWithoutSwitchPortsIsRefused) {
     EXPECT_THROW((void)run_manager(fabric, living, parameters, living, {}, {}), Error);
 }
 
+TEST(SettingsText, ComesBackAsItWent) {
+    Settings settings;
+    set(settings, "sweep", "13.3ms");
+    set(settings, "congestion", "80000");
+    set(settings, "default", "found");
+    set(settings, "policy", "history+two-step");
+    set(settings, "as-printed", "restore,victim");
+
+    EXPECT_EQ(settings.sweep, microseconds(13'300));
+    EXPECT_EQ(settings.congestion, 80'000u);
+    EXPECT_EQ(settings.normal, std::nullopt);
+    EXPECT_EQ(settings.readings, (Readings{Reading::literal, Reading::corrected, Reading::literal}));
+    Settings again;
+    for (const SettingInfo& info : setting_keys()) set(again, info.key, get(settings, info.key));
+    for (const SettingInfo& info : setting_keys()) EXPECT_EQ(get(again, info.key), get(settings, info.key));
+}
+
+TEST(SettingsText, SaysWhatWasExpected) {
+    const auto refused = [](const char* key, const char* value) -> std::string {
+        Settings settings;
+        try {
+            set(settings, key, value);
+        } catch (const UsageError& error) {
+            return error.what();
+        }
+        return "taken";
+    };
+
+    EXPECT_THAT(refused("speed", "1"), HasSubstr("expected a setting of the manager (sweep, congestion, "));
+    EXPECT_EQ(refused("sweep", "fast"), "sweep: expected a time like 1.5s or 200us, got \"fast\"");
+    EXPECT_EQ(refused("low", "65536"), "low: expected a whole number from 0 to 65535, got \"65536\"");
+    EXPECT_EQ(refused("intervals", "0"), "intervals: expected a whole number from 1 to 4294967295, got \"0\"");
+    EXPECT_THAT(refused("policy", "best"), HasSubstr("policy: expected paper, or two-step"));
+    EXPECT_THAT(refused("as-printed", "victim,"), HasSubstr("as-printed: expected victim, count, restore"));
+}
+
 }  // namespace
 }  // namespace loom::manager

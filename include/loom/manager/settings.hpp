@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -75,5 +76,17 @@ struct Settings {
 
 // Throws UsageError that names the setting and says what it may be.
 void check(const Settings& settings);
+
+// Settings as text, for scenario files and the command line: one key for each member above.
+struct SettingInfo {
+    std::string_view key;      // "sweep"
+    std::string_view value;    // what kind of value: "TIME"
+    std::string_view summary;  // one line
+};
+[[nodiscard]] std::span<const SettingInfo> setting_keys();
+// Throws UsageError "KEY: expected ..., got ..." for a key that is none and a value that does not suit.
+void set(Settings& settings, std::string_view key, std::string_view value);
+// As set() takes it.
+[[nodiscard]] std::string get(const Settings& settings, std::string_view key);
 
 }  // namespace loom::manager
