@@ -123,7 +123,7 @@ int run(const Options& options) {
     const ForwardingIndex index = forwarding_index(routes, options.routed.threads);
     Bisection result;
     {
-        Progress progress("random bisects", options.common.quiet ? Show::never : Show::automatic);
+        Progress progress("random bisects", options.common.quiet ? Show::nothing : Show::automatic);
         result = effective_bisection(routes, {options.routed.seed, options.samples, options.precision,
                                               options.confidence, options.routed.threads, progress.callback()});
     }

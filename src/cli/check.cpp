@@ -100,7 +100,7 @@ void run(const Options& options, int& exit_code) {
     const routing::Tables tables = routing::bind_tables(file, graph, &remarks);
     print_remarks(remarks, options.common);
 
-    Progress progress("checking", options.common.quiet ? Show::never : Show::automatic);
+    Progress progress("checking", options.common.quiet ? Show::nothing : Show::automatic);
     routing::CheckOptions how;
     how.threads = options.threads;
     how.progress = progress.callback();

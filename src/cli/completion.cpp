@@ -12,6 +12,7 @@
 #include "loom/routing/engine.hpp"
 #include "loom/routing/table_io.hpp"
 #include "loom/traffic/catalogue.hpp"
+#include "loom/traffic/schedules.hpp"
 
 namespace loom::cli {
 
@@ -72,7 +73,9 @@ std::vector<Words> fixed_words() {
          {TableFormat::opensm_lfts, TableFormat::dump_lfts, TableFormat::fdbs, TableFormat::json})
         tables += (tables.empty() ? "" : " ") + std::string(routing::name(format));
     return {{"*' --engine'", names_in(routing::engines())},
-            {"*' --pattern'|'loom congestion -p'|'loom map -p'", names_in(traffic::pattern_kinds())},
+            {"*' --pattern'|'loom congestion -p'|'loom map -p'|'loom sim -p'", names_in(traffic::pattern_kinds())},
+            {"*' --schedule'", names_in(traffic::schedule_kinds())},
+            {"*' --level'", "packet flow message"},
             {"'loom fabric order --to'", "opensm hosts"},
             {"*' --to'|*' --from'", names_in(fabric::formats())},
             {"*' --format'", tables},

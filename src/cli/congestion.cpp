@@ -40,7 +40,7 @@ struct Options {
     std::string svg;
 
     [[nodiscard]] HostLinks host_links() const { return fabric_only ? HostLinks::ignore : HostLinks::count; }
-    [[nodiscard]] Show show() const { return common.quiet ? Show::never : Show::automatic; }
+    [[nodiscard]] Show show() const { return common.quiet ? Show::nothing : Show::automatic; }
 };
 
 std::string rate_text(std::uint32_t megabits) {

@@ -114,7 +114,7 @@ private:
     }
 
     Findings look(const SwitchGraph& graph, const Tables& tables, const std::string& label) {
-        Progress progress(label, options_.common.quiet ? Show::never : Show::automatic);
+        Progress progress(label, options_.common.quiet ? Show::nothing : Show::automatic);
         report::FindOptions find;
         find.threads = options_.threads;
         find.progress = progress.callback();
@@ -216,7 +216,7 @@ private:
         write_file(folder_ / "scattered.txt", fabric::to_text(tree_, job));
         const congestion::Routes routes(graph, tables, job);
         const traffic::PatternPtr pattern = traffic::make_pattern("neighbor3d:6x6x6", job.ranks());
-        Progress progress("mapping", options_.common.quiet ? Show::never : Show::automatic);
+        Progress progress("mapping", options_.common.quiet ? Show::nothing : Show::automatic);
         congestion::MapOptions map;
         map.metric = congestion::Metric::sum_of_routes;
         map.moves = 300'000;

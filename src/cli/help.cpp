@@ -19,6 +19,7 @@ const std::vector<Heading>& headings() {
         {"Fabric: what is connected to what", {"fabric"}},
         {"Routing: which port leads where", {"route", "check"}},
         {"Congestion: which links are shared, and what it costs", {"congestion", "bisection", "map"}},
+        {"Simulation: what happens, when", {"sim"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},
     };

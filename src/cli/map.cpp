@@ -73,7 +73,7 @@ int run(const Options& options) {
     const congestion::Routes routes = routed->routes();
     Remapping result;
     {
-        Progress progress("searching", options.common.quiet ? Show::never : Show::automatic);
+        Progress progress("searching", options.common.quiet ? Show::nothing : Show::automatic);
         result = optimise_mapping(routes, *pattern,
                                   {options.wanted(), options.directions(), options.routed.seed, options.moves,
                                    options.restarts, options.seconds, progress.callback()});

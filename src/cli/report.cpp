@@ -104,7 +104,7 @@ int run(const Options& options) {
     }
     if (reading.fabric.title.empty()) reading.fabric.title = options.fabric;
 
-    Progress progress("looking at " + options.fabric, options.common.quiet ? Show::never : Show::automatic);
+    Progress progress("looking at " + options.fabric, options.common.quiet ? Show::nothing : Show::automatic);
     report::FindOptions find = options.find;
     find.progress = progress.callback();
     report::Findings findings = report::find(*graph, tables ? &*tables : nullptr, find);

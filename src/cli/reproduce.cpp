@@ -129,7 +129,7 @@ int run(const Options& options) {
     bool all_hold = true;
     nlohmann::json results = nlohmann::json::array();
     for (const Reproduction* reproduction : chosen) {
-        Progress progress(std::string(reproduction->name), options.common.quiet ? Show::never : Show::automatic);
+        Progress progress(std::string(reproduction->name), options.common.quiet ? Show::nothing : Show::automatic);
         RunOptions run_options{options.quick ? Scope::quick : Scope::full, options.threads, progress.callback()};
         const auto begin = std::chrono::steady_clock::now();
         const Result result = reproduction->run(standard_parts(), run_options);

@@ -53,7 +53,7 @@ struct Outcome {
 
 Outcome route(const Options& options, const routing::SwitchGraph& graph, const routing::Engine& engine,
               const std::optional<routing::TableFile>& old) {
-    Progress progress("routing", options.common.quiet ? Show::never : Show::automatic);
+    Progress progress("routing", options.common.quiet ? Show::nothing : Show::automatic);
     routing::RouteOptions how;
     how.seed = options.seed;
     how.threads = options.threads;

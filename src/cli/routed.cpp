@@ -108,7 +108,7 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
     std::vector<std::string> remarks = routing::complete_lids(result->fabric);
     result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
     if (engine != nullptr) {
-        Progress progress("routing", common.quiet ? Show::never : Show::automatic);
+        Progress progress("routing", common.quiet ? Show::nothing : Show::automatic);
         routing::RouteOptions how;
         how.seed = options.seed;
         how.threads = options.threads;

@@ -253,10 +253,14 @@ void check_complete(const Scenario& scenario, const Source& source) {
             throw ParseError(flow.source.file, flow.source.line, "an endless flow needs an end: expected until TIME");
 }
 
-Scenario parse_scenario(std::string_view text, const std::string& file_name) {
-    Scenario scenario;
+void take_text(Scenario& scenario, std::string_view text, const std::string& file_name) {
     Lines lines(text);
     for (std::string_view line; lines.next(line);) take_line(scenario, line, {file_name, lines.number()});
+}
+
+Scenario parse_scenario(std::string_view text, const std::string& file_name) {
+    Scenario scenario;
+    take_text(scenario, text, file_name);
     check_complete(scenario, {file_name, 0});
     return scenario;
 }

@@ -170,6 +170,7 @@ void make_flows(const Scenario& scenario, Setup& setup) {
                                             grouped(traffic::most_operations / 2)));
         add_flow(builder, flow, i, bytes);
         setup.flow_names.push_back(flow.name);
+        setup.endless.push_back(flow.endless);
     }
     setup.schedule = builder.build();
     setup.traffic = scenario.flows.size() == 1 ? "1 flow" : grouped(scenario.flows.size()) + " flows";

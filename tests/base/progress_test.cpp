@@ -27,7 +27,7 @@ TEST(ProgressLine, SurvivesNonsense) {
 }
 
 TEST(Progress, IsSilentWhenToldTo) {
-    Progress progress("quiet", Show::never);
+    Progress progress("quiet", Show::nothing);
 
     testing::internal::CaptureStderr();
     progress.update(0.5);

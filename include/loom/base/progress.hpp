@@ -7,7 +7,7 @@
 
 namespace loom {
 
-enum class Show { automatic, never };
+enum class Show { automatic, nothing };
 
 // Draws one line on standard error, only when that is a terminal and the work has taken, or is going
 // to take, more than two seconds; redraws ten times a second at most and wipes itself at the end. All

@@ -87,6 +87,9 @@ void take_line(Scenario& scenario, std::string_view line, const Source& source);
 // Throws ParseError when something is missing or two lines contradict each other. To be called after the last line.
 void check_complete(const Scenario& scenario, const Source& source);
 
+// All lines of a text, without check_complete(): more may follow.
+void take_text(Scenario& scenario, std::string_view text, const std::string& file_name);
+
 // The whole text. Cost: one pass.
 [[nodiscard]] Scenario parse_scenario(std::string_view text, const std::string& file_name);
 // The same for a file; "-" is standard input. Throws IoError too.

@@ -25,6 +25,7 @@ struct Setup {
     fabric::Placement placement;  // by rank; empty without a fabric
     traffic::Schedule schedule;
     std::vector<std::string> flow_names;  // of a scenario's flows, in Simulation::flows() order; empty: by ranks
+    std::vector<bool> endless;            // of the same flows: their bytes are only what cannot be exceeded
     std::vector<PortIndex> watch;
     Level level = Level::packet;
     Options options;
@@ -42,6 +43,7 @@ struct Setup {
     [[nodiscard]] std::unique_ptr<Simulation> start() const {
         return make_simulation(level, network(), schedule, options);
     }
+    [[nodiscard]] bool is_endless(std::size_t index) const { return index < endless.size() && endless[index]; }
     // The scenario's name for a flow, or "3 -> 17" with the hosts where there are any. `index` in flows() order.
     [[nodiscard]] std::string flow_name(std::size_t index, const Flow& flow) const;
 };

@@ -1,0 +1,278 @@
+// loom sim: plays traffic on a fabric, in time.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "cli/sim_output.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/base/progress.hpp"
+#include "loom/sim/record.hpp"
+#include "loom/sim/scenario.hpp"
+#include "loom/sim/setup.hpp"
+#include "loom/sim/show.hpp"
+#include "loom/traffic/catalogue.hpp"
+#include "loom/traffic/schedules.hpp"
+
+namespace loom::cli {
+namespace {
+
+using sim::Scenario;
+
+// An option that says what a scenario's line says.
+struct LineOption {
+    const char* option;   // "--mtu"
+    const char* keyword;  // "mtu"
+    const char* type;
+    const char* help;
+    const char* group;
+};
+
+constexpr const char* traffic_group = "Traffic";
+constexpr const char* fabric_group = "Fabric";
+constexpr const char* time_group = "Time";
+constexpr const char* packet_group = "Packets and congestion control";
+
+constexpr LineOption line_options[] = {
+    {"-p,--pattern", "pattern", "NAME[:ARGUMENT]", "Everyone sends as a pattern says; listed below", traffic_group},
+    {"--schedule", "schedule", "NAME[:ARGUMENT]", "A schedule by name; listed below", traffic_group},
+    {"--goal", "goal", "FILE", "A schedule in GOAL text", traffic_group},
+    {"--bytes", "bytes", "SIZE", "Of each message of a pattern or schedule, and of a flow FROM:TO (default 64KiB)",
+     traffic_group},
+    {"--stages", "stages", "own|barrier|together", "When a rank begins the next stage of a pattern (default own)",
+     traffic_group},
+    {"--ranks", "ranks", "N", "Ranks of a pattern or schedule (default: one for each host)", traffic_group},
+    {"--engine", "engine", "NAME", "Route the fabric now instead of reading TABLES (default minhop)", fabric_group},
+    {"--place", "place", "HOW|FILE", "Where ranks sit: order (default), keepers, random, or a file with a host a line",
+     fabric_group},
+    {"--hosts", "hosts", "LIST", "Ranks sit on these hosts, as Slurm writes them: node[001-018,020]", fabric_group},
+    {"--lids", "lids", "first|spread", "Which of a host's LIDs messages use (LMC)", fabric_group},
+    {"--level", "level", "packet|flow|message", "How closely to look (default packet)", time_group},
+    {"--until", "until", "TIME", "End there, finished or not", time_group},
+    {"--sample", "sample", "TIME", "Between samples (default: 200 to 400 of them)", time_group},
+    {"--mtu", "mtu", "BYTES", "Payload of a packet: 256, 512, 1024, 2048 (default) or 4096", packet_group},
+    {"--buffer", "buffer", "SIZE", "Of each input port and lane (default 32KiB)", packet_group},
+    {"--paths", "paths", "tables|adaptive", "Up-ports as the tables say, or the least busy of equal ones",
+     packet_group},
+    {"--threshold", "congestion threshold", "N", "When switches mark packets: 0 never, 1 late to 15 early",
+     packet_group},
+    {"--marking-rate", "congestion marking_rate", "N", "Packets between two marked ones", packet_group},
+    {"--ccti-timer", "congestion ccti_timer", "N", "x 1.024 us until a throttled flow's index falls by one",
+     packet_group},
+    {"--cct", "congestion cct", "'linear N STEP'|DELAYS", "Congestion control table: delays in packet times",
+     packet_group},
+    {"--loggops", "loggops", "'L 2us o 1us ...'", "Parameters of the message level", packet_group},
+    {"--seed", "seed", "N", "Seed of everything random (default 1)", time_group},
+    {"--threads", "threads", "N", "Threads, 0 for all cores; results do not depend on it (default 1)", time_group},
+};
+
+struct Options {
+    Common common;
+    std::string fabric, tables, scenario;
+    std::vector<std::string> lines = std::vector<std::string>(std::size(line_options));
+    std::vector<std::string> flows, watch, set;
+    std::string csv_flows, csv_ports, plot, plot_ports;
+    std::size_t hot = 5, slow = 10;
+
+    [[nodiscard]] bool wants_series() const {
+        return !csv_flows.empty() || !csv_ports.empty() || !plot.empty() || !plot_ports.empty();
+    }
+};
+
+// Files of the command line are relative to where it was given, not to the scenario.
+std::string from_here(const Scenario& scenario, const std::string& path) {
+    if (scenario.folder.empty() || path == "-") return path;
+    return std::filesystem::absolute(path).string();
+}
+
+std::string quoted(const std::string& word) {
+    return '"' + word + '"';
+}
+
+// "X:Y" is a flow of --bytes from X to Y; everything else is what stands behind `flow` in a scenario.
+std::string flow_line(const std::string& text, std::uint64_t bytes) {
+    const auto colon = text.find(':');
+    if (text.find_first_of(" \t") != std::string::npos || colon == std::string::npos) return "flow " + text;
+    const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
+    return fmt::format("flow {} from {} to {} bytes {}", quoted(from + '-' + to), quoted(from), quoted(to), bytes);
+}
+
+void take_options(Scenario& scenario, const Options& options) {
+    if (!options.fabric.empty()) {
+        scenario.fabric = fabric::Fabric();
+        scenario.fabric_file = from_here(scenario, options.fabric);
+    }
+    if (!options.tables.empty()) {
+        scenario.engine.clear();
+        scenario.tables_file = from_here(scenario, options.tables);
+    }
+    for (std::size_t i = 0; i < options.lines.size(); ++i) {
+        const LineOption& line = line_options[i];
+        const std::string& value = options.lines[i];
+        if (value.empty()) continue;
+        const std::string_view keyword = line.keyword;
+        const std::string_view option = std::string_view(line.option).substr(std::string_view(line.option).find("--"));
+        const bool file = keyword == "goal" || (keyword == "place" && std::filesystem::exists(value));
+        if (keyword == "engine") scenario.tables_file.clear();
+        const bool many = keyword == "congestion cct" || keyword == "loggops";
+        sim::take_line(scenario,
+                       fmt::format("{} {}", keyword, many ? value : quoted(file ? from_here(scenario, value) : value)),
+                       {std::string(option), 0});
+    }
+    for (const std::string& flow : options.flows)
+        sim::take_line(scenario, flow_line(flow, scenario.bytes), {"--flow", 0});
+    for (const std::string& port : options.watch) sim::take_line(scenario, "watch " + quoted(port), {"--watch", 0});
+    for (const std::string& line : options.set) sim::take_line(scenario, line, {"--set", 0});
+}
+
+Scenario scenario_of(const Options& options) {
+    Scenario scenario;
+    if (!options.scenario.empty()) {
+        sim::take_text(scenario, read_file(options.scenario), options.scenario);
+        if (options.scenario != "-") scenario.folder = std::filesystem::path(options.scenario).parent_path();
+    }
+    take_options(scenario, options);
+    sim::check_complete(scenario, {options.scenario.empty() ? "loom sim" : options.scenario, 0});
+    return scenario;
+}
+
+// Without --watch: the connected ports of switches, where they are few.
+std::vector<PortIndex> watched(const sim::Setup& setup, const Options& options) {
+    constexpr std::size_t few = 64;
+    if (!setup.watch.empty() || (options.csv_ports.empty() && options.plot_ports.empty())) return setup.watch;
+    std::vector<PortIndex> ports;
+    for (std::uint32_t i = 0; i < setup.fabric.port_count(); ++i) {
+        const fabric::Port& port = setup.fabric.port(PortIndex{i});
+        if (port.connected() && setup.fabric.node(port.node).kind == fabric::NodeKind::switch_) ports.emplace_back(i);
+    }
+    if (ports.empty()) throw UsageError("there are no ports to watch at this level");
+    if (ports.size() > few)
+        throw UsageError(
+            fmt::format("the switches have {} ports; expected --watch NODE:PORT for those of interest", ports.size()));
+    return ports;
+}
+
+void write_outputs(const sim::Setup& setup, const sim::Recording& recording, const Options& options) {
+    if (!options.csv_flows.empty()) write_file(options.csv_flows, sim::flows_csv(setup, recording));
+    if (!options.csv_ports.empty()) write_file(options.csv_ports, sim::ports_csv(setup, recording));
+    if (!options.plot.empty()) write_file(options.plot, sim::flows_plot(setup, recording).document());
+    if (!options.plot_ports.empty()) write_file(options.plot_ports, sim::ports_plot(setup, recording).document());
+}
+
+int run(const Options& options) {
+    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}, {"--scenario", options.scenario}});
+    check_outputs({{"--csv-flows", options.csv_flows},
+                   {"--csv-ports", options.csv_ports},
+                   {"--plot", options.plot},
+                   {"--plot-ports", options.plot_ports}},
+                  options.common);
+    check_ending({"--csv-flows", options.csv_flows}, "a table of numbers", {".csv"});
+    check_ending({"--csv-ports", options.csv_ports}, "a table of numbers", {".csv"});
+    check_ending({"--plot", options.plot}, "an SVG picture", {".svg"});
+    check_ending({"--plot-ports", options.plot_ports}, "an SVG picture", {".svg"});
+
+    const auto setup = sim::set_up(scenario_of(options));
+    print_remarks(setup->remarks, options.common);
+    sim::RecordOptions how;
+    how.ports = watched(*setup, options);
+    if (!options.csv_flows.empty()) how.flows = SIZE_MAX;
+    if (setup->sample.ps != 0)
+        how.sample = setup->sample;
+    else if (!options.wants_series())
+        how.sample = Time{};
+    Progress progress("simulating", options.common.quiet ? Show::nothing : Show::automatic);
+    if (setup->until)
+        how.progress = [draw = progress.callback(), end = setup->until->seconds()](Time now) {
+            if (draw) draw(now.seconds() / end);
+        };
+    const auto simulation = setup->start();
+    sim::Recorder recorder(*simulation, how);
+    (void)recorder.advance(setup->until.value_or(never));
+    progress.finish();
+    const sim::Recording recording = recorder.recording();
+
+    write_outputs(*setup, recording, options);
+    const SimResult result{*setup, recording, sim::slowest_flows(recording, options.slow),
+                           sim::hottest_ports(*setup, *simulation, options.hot)};
+    const bool to_stdout =
+        options.csv_flows == "-" || options.csv_ports == "-" || options.plot == "-" || options.plot_ports == "-";
+    if (options.common.json)
+        print_json(sim_json(result));
+    else if (!to_stdout)
+        print_sim(result);
+    print_remarks({sim_speed(recording)}, options.common);
+    if (!setup->manager.empty())
+        print_remarks({"the scenario's manager settings are for loom manage; nothing was managed here"},
+                      options.common);
+    const bool failed = recording.state == sim::State::deadlocked || recording.state == sim::State::stuck;
+    return failed ? 1 : 0;
+}
+
+}  // namespace
+
+void add_sim(CLI::App& program, int& exit_code) {
+    const auto options = std::make_shared<Options>();
+    CLI::App* app = program.add_subcommand("sim", "Play traffic on a fabric, in time");
+    app->add_option("FABRIC", options->fabric, "Fabric to read, any known format; the message level needs none");
+    app->add_option("TABLES", options->tables, "Forwarding tables of it, any known format");
+    app->add_option("-s,--scenario", options->scenario,
+                    "Fabric, traffic and settings from a file; other options come on top")
+        ->type_name("FILE");
+    app->add_option("--flow", options->flows, "FROM:TO, or as in a scenario: 'X-Y from X to Y bytes 3GB start 1ms'")
+        ->type_name("FLOW")
+        ->group(traffic_group)
+        ->allow_extra_args(false);
+    for (std::size_t i = 0; i < std::size(line_options); ++i) {
+        const LineOption& line = line_options[i];
+        app->add_option(line.option, options->lines[i], line.help)
+            ->type_name(line.type)
+            ->group(line.group)
+            ->check(not_empty("a value"));
+    }
+    app->add_option("--set", options->set, "Any line of a scenario: 'switch-delay 200ns', 'congestion ccti_limit 64'")
+        ->type_name("LINE")
+        ->group(packet_group)
+        ->allow_extra_args(false);
+    app->add_option("--watch", options->watch, "Sample this port's counters")
+        ->type_name("NODE:PORT")
+        ->group("Output")
+        ->allow_extra_args(false);
+    const auto output = [&](const char* name, std::string& value, const char* help, const char* type) {
+        app->add_option(name, value, help)->type_name(type)->group("Output");
+    };
+    output("--csv-flows", options->csv_flows, "Write what each flow delivered, sample by sample", "FILE.csv");
+    output("--csv-ports", options->csv_ports, "Write the watched ports' counters, sample by sample", "FILE.csv");
+    output("--plot", options->plot, "Draw the flows' throughput over time", "FILE.svg");
+    output("--plot-ports", options->plot_ports, "Draw what the watched ports send over time", "FILE.svg");
+    app->add_option("--slow", options->slow, "Slowest flows to name")
+        ->type_name("N")
+        ->group("Output")
+        ->check(whole_number())
+        ->capture_default_str();
+    app->add_option("--hot", options->hot, "Hottest ports to name")
+        ->type_name("N")
+        ->group("Output")
+        ->check(whole_number())
+        ->capture_default_str();
+    add_common(*app, options->common);
+    app->footer(
+        "Levels: packet plays every packet, credit and mark; flow shares links fairly among messages, for what "
+        "packets\n"
+        "would take too long; message is LogGOPS without a fabric. Times are like 250ns, 1.5ms, 2s; sizes like 4096,\n"
+        "64KiB, 3GB. Exit code 1 when the traffic deadlocks or is stuck, with the circle or the operations that "
+        "wait.\n\n"
+        "Patterns:\n" +
+        traffic::pattern_help() + "\nSchedules:\n" + traffic::schedule_help() +
+        "\n  loom sim tree.json --engine ftree --level flow --pattern shift --bytes 64KiB\n"
+        "  loom sim tree.json tree.lft --flow host00:host07 --flow 'late from host01 to host07 bytes 1MB start 50us'\n"
+        "  loom sim --scenario testbed.scn --plot flows.svg --csv-ports ports.csv\n"
+        "  loom sim --level message --schedule dissemination --ranks 1024 --bytes 8");
+    app->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,133 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/process.hpp"
+
+namespace {
+
+using loom::test::loom_program;
+using loom::test::Outcome;
+using loom::test::slurp;
+using loom::test::TemporaryFolder;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string scenarios = std::string(LOOM_SOURCE_DIR) + "/examples/scenarios/";
+const std::string golden = std::string(LOOM_SOURCE_DIR) + "/tests/cli/golden/";
+
+class SimCommand : public testing::Test {
+protected:
+    void SetUp() override {
+        const Outcome made = loom_program("fabric new kary 4 2 -q -o " + tree);
+        ASSERT_EQ(made.exit_code, 0) << made.err;
+    }
+
+    TemporaryFolder folder;
+    std::string tree = folder.file("tree.json");
+};
+
+class Example : public testing::TestWithParam<const char*> {};
+
+// The examples' exact output at the flow level, which is the same on every machine.
+TEST_P(Example, SaysAtFlowLevelWhatItSaidBefore) {
+    const Outcome run = loom_program("sim -q --level flow -s " + scenarios + GetParam() + ".scn");
+
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_EQ(run.err, "");
+    EXPECT_EQ(run.out, slurp(golden + GetParam() + ".flow.txt"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Scenarios, Example, testing::Values("testbed", "victim"));
+
+TEST_F(SimCommand, PlaysAPatternOnATree) {
+    const Outcome run = loom_program("sim " + tree + " --engine ftree --level flow -p shift:3 --bytes 1MB --json");
+
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json result = json::parse(run.out);
+    EXPECT_EQ(result["level"], "flow");
+    EXPECT_EQ(result["state"], "finished");
+    EXPECT_EQ(result["engine"], "ftree");
+    EXPECT_EQ(result["flow_count"], 16);
+    EXPECT_EQ(result["flows"].size(), 16u);
+    EXPECT_EQ(result["delivered_bytes"], 16'000'000);
+    // 1 MB at 200 Gbit/s and 0.2 us; then four cables, three switches and 0.2 us.
+    EXPECT_NEAR(result["flows"][15]["ended_s"].get<double>(), 40e-6 + 0.2e-6 + 0.2e-6 + 0.3e-6 + 0.2e-6, 1e-12);
+    EXPECT_FALSE(result["hottest_ports"].empty());
+    EXPECT_FALSE(result.contains("samples"));
+}
+
+TEST_F(SimCommand, PlaysFlowsAndWritesSeries) {
+    const Outcome run = loom_program(
+        "sim " + tree + " --level flow --flow host00:host07 --bytes 1MB --flow 'late from host01 to host07 bytes 1MB " +
+        "start 10us' --sample 5us --watch L0-1:4 --csv-flows " + folder.file("f.csv") + " --csv-ports " +
+        folder.file("p.csv") + " --plot " + folder.file("f.svg") + " --plot-ports " + folder.file("p.svg"));
+
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("host00-host07"));
+    EXPECT_THAT(run.err, HasSubstr("events a second"));
+    EXPECT_THAT(slurp(folder.file("f.csv")), HasSubstr("\n0.000005000,host00-host07,0,1,120000,192.000000\n"));
+    EXPECT_THAT(slurp(folder.file("p.csv")), StartsWith("time_s,port,xmit_data"));
+    EXPECT_THAT(slurp(folder.file("f.svg")), HasSubstr("late"));
+    EXPECT_THAT(slurp(folder.file("p.svg")), HasSubstr("L0-1 port 4"));
+}
+
+TEST_F(SimCommand, SamplesGoIntoJson) {
+    const Outcome run = loom_program("sim --json --level flow --until 1ms -s " + scenarios + "testbed.scn");
+
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json result = json::parse(run.out);
+    EXPECT_EQ(result["state"], "running");
+    EXPECT_EQ(result["samples"]["times_s"].size(), 3u);
+    EXPECT_EQ(result["samples"]["flows"].size(), 4u);
+    EXPECT_EQ(result["samples"]["ports"][1]["port"], "S2 port 23");
+}
+
+TEST_F(SimCommand, ScenariosFindTheirFilesBesideThem) {
+    std::ofstream(folder.file("a.scn")) << "fabric tree.json\nlevel flow\nengine ftree\npattern ring\nbytes 4KiB\n";
+    std::ofstream(folder.file("b.scn")) << "fabric tree.json\nlevel flow\n\nflow f from host00 to nobody bytes 1\n";
+
+    const Outcome found = loom_program("sim -s " + folder.file("a.scn"));
+    const Outcome nobody = loom_program("sim -s " + folder.file("b.scn"));
+
+    EXPECT_EQ(found.exit_code, 0) << found.err;
+    EXPECT_THAT(found.out, HasSubstr("pattern ring, 4.0 KiB a message, 16 ranks, tables of ftree"));
+    EXPECT_EQ(nobody.exit_code, 2);
+    EXPECT_THAT(nobody.err, HasSubstr("b.scn:4: expected a host of the fabric with a cable, got \"nobody\""));
+}
+
+TEST_F(SimCommand, SaysNoWhenTrafficIsStuck) {
+    std::ofstream(folder.file("stuck.goal")) << "num_ranks 2\nrank 0 {\nl1: recv 8b from 1\n}\nrank 1 {\n}\n";
+
+    const Outcome run = loom_program("sim " + tree + " --level flow --goal " + folder.file("stuck.goal"));
+
+    EXPECT_EQ(run.exit_code, 1);
+    EXPECT_THAT(run.out, HasSubstr("stuck after 0 s"));
+    EXPECT_THAT(run.out, HasSubstr("rank 0 waits for 8 bytes from rank 1"));
+}
+
+TEST_F(SimCommand, RefusesWhatMakesNoSense) {
+    for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+             {"sim", "expected traffic"},
+             {"sim --level flow -p shift", "level flow needs a fabric"},
+             {"sim " + tree + " -p shift --level quantum", "--level: expected packet, flow or message"},
+             {"sim " + tree + " -p nonsense --level flow", "nonsense"},
+             {"sim " + tree + " -p shift --goal x", "one kind of traffic"},
+             {"sim " + tree + " --level flow --flow 'f from host00 to host01'", "--flow: expected a flow such as"},
+             {"sim " + tree + " --level flow --flow host00:host01 --until 5", "--until: expected a time to end at"},
+             {"sim " + tree + " --level flow -p shift --ranks 17", "17 ranks were asked for"},
+             {"sim " + tree + " --level flow -p shift --set 'congestion nothing 3'", "--set: expected threshold"},
+             {"sim " + tree + " --level flow -p shift --plot x.csv", "--plot x.csv"},
+             {"sim " + tree + " --level flow -p shift --json --plot -", "--json needs standard output"}}) {
+        const Outcome run = loom_program(arguments);
+
+        EXPECT_EQ(run.exit_code, 2) << arguments;
+        EXPECT_THAT(run.err, HasSubstr(message)) << arguments;
+        EXPECT_EQ(run.out, "") << arguments;
+    }
+}
+
+}  // namespace
