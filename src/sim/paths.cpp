@@ -80,7 +80,7 @@ std::string reason(const fabric::Fabric& fabric, Walk result, PortIndex last) {
 
 }  // namespace
 
-void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids) {
+void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids, Answers answers) {
     check_tables(network);
     const fabric::Fabric& fabric = network.graph->fabric();
     const auto& hosts = network.placement.hosts;
@@ -97,8 +97,15 @@ void check_network(const Network& network, const traffic::Schedule& schedule, Li
         if (port.lid == no_lid)
             throw Error(fmt::format("{} has no LID", fabric::describe(fabric, port.node, port.number)));
     };
-    std::vector<std::uint32_t> peers;
     std::vector<PortIndex> path;
+    const auto check_pair = [&](Rank from, Rank to) {
+        const Lid lid = destination_lid(fabric.port(hosts[to.value]), lids, from, to);
+        const Walk result = walk(network, hosts[from.value], hosts[to.value], lid, path);
+        if (result != Walk::arrives)
+            throw Error(fmt::format("the tables do not lead from {}: {}", pair_text(fabric, network, from, to),
+                                    reason(fabric, result, path.back())));
+    };
+    std::vector<std::uint32_t> peers;
     for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
         const Rank from{r};
         peers.clear();
@@ -111,11 +118,8 @@ void check_network(const Network& network, const traffic::Schedule& schedule, Li
             const Rank to{peer};
             check_place(to);
             if (hosts[r] == hosts[peer]) continue;
-            const Lid lid = destination_lid(fabric.port(hosts[peer]), lids, from, to);
-            const Walk result = walk(network, hosts[r], hosts[peer], lid, path);
-            if (result != Walk::arrives)
-                throw Error(fmt::format("the tables do not lead from {}: {}", pair_text(fabric, network, from, to),
-                                        reason(fabric, result, path.back())));
+            check_pair(from, to);
+            if (answers == Answers::back) check_pair(to, from);
         }
     }
 }

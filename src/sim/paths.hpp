@@ -25,8 +25,9 @@ enum class Walk : std::uint8_t {
 [[nodiscard]] Walk walk(const Network& network, PortIndex from, PortIndex to, Lid lid, std::vector<PortIndex>& out);
 
 // Throws Error for the first thing that does not fit: tables of another fabric, a rank without a place that sends or
-// is sent to, a host without LID or cable, a pair of ranks that the tables do not connect. Cost: a walk for each
-// pair of ranks that sends.
-void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids);
+// is sent to, a host without LID or cable, a pair of ranks that the tables do not connect (with `back`: in either
+// direction). Cost: a walk for each pair of ranks that sends.
+enum class Answers : std::uint8_t { none, back };
+void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids, Answers answers);
 
 }  // namespace loom::sim

@@ -12,10 +12,10 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
                                             const Options& options) {
     switch (level) {
         case Level::packet:
-            check_network(network, schedule, options.packet.lids);
-            break;
+            check_network(network, schedule, options.packet.lids, Answers::back);
+            return make_packet_simulation(network, schedule, options);
         case Level::flow:
-            check_network(network, schedule, options.flow.lids);
+            check_network(network, schedule, options.flow.lids, Answers::none);
             return make_flow_simulation(network, schedule, options);
         case Level::message:
             break;

@@ -1,0 +1,69 @@
+// The packet level: plays windows one after the other, entity by entity, on one thread or several.
+#pragma once
+
+#include <memory>
+
+#include "loom/sim/simulation.hpp"
+#include "sim/packet/hosts.hpp"
+#include "sim/packet/switches.hpp"
+
+namespace loom::sim::packet {
+
+class Engine final : public Simulation {
+public:
+    // Throws UsageError for options that make no sense.
+    Engine(const Network& network, const traffic::Schedule& schedule, const Options& options);
+    ~Engine() override;
+
+    [[nodiscard]] Level level() const override { return Level::packet; }
+    [[nodiscard]] Time now() const override { return Time{now_}; }
+    State advance(Time until) override;
+    [[nodiscard]] std::vector<Flow> flows() const override { return executor_.flows(); }
+    [[nodiscard]] std::vector<Time> rank_ends() const override { return executor_.rank_ends(); }
+    [[nodiscard]] fabric::PortCounters counters(PortIndex port) const override;
+    [[nodiscard]] fabric::CongestionParameters* congestion_parameters() override;
+    [[nodiscard]] Work work() const override;
+    [[nodiscard]] std::vector<std::string> trouble() const override { return trouble_; }
+
+    // What must always hold: no credit count below zero or above the buffer, and for each link and lane credits,
+    // credits under way, packets on the cable and packets in the buffer add up to the buffer. The first line that does
+    // not, in words; empty when all is well. Cost: one pass over everything.
+    [[nodiscard]] std::string audit() const;
+    [[nodiscard]] unsigned throttle_index(FlowIndex flow) const { return hosts_.throttle_index(flow, now_); }
+
+private:
+    class Parameters;
+
+    void part_entities(unsigned workers);
+    void play(Worker& worker, Window window);
+    void apply_credits(Worker& worker, Window window);
+    void sort_by_entity(Worker& worker);
+    void play_entity(Worker& worker, Event* first, Event* last);
+    void run_alone(Window end);
+    void run_together(Window end);
+    [[nodiscard]] State judge();
+    [[nodiscard]] std::vector<std::string> find_deadlock() const;
+    template <class Visit>
+    void visit_pending(Visit&& visit) const;
+
+    Options options_;
+    Network network_;
+    Plant plant_;
+    Ports ports_;
+    Links links_;
+    Executor executor_;
+    Switches switches_;
+    Hosts hosts_;
+    std::vector<std::uint8_t> worker_of_;  // by port
+    std::vector<Worker> workers_;
+    std::unique_ptr<Parameters> parameters_;
+    std::int64_t now_ = 0;
+    Window played_ = -1;  // all windows up to this one
+    State state_ = State::running;
+    std::vector<std::string> trouble_;
+};
+
+// Throws UsageError naming what makes no sense.
+void check_options(const PacketOptions& options);
+
+}  // namespace loom::sim::packet

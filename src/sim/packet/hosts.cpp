@@ -1,0 +1,314 @@
+#include "sim/packet/hosts.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace loom::sim::packet {
+
+namespace {
+
+constexpr std::int64_t timer_unit = 1'024'000;  // 1.024 us
+
+}  // namespace
+
+Hosts::Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const LocalCosts& costs)
+    : plant_(plant),
+      ports_(ports),
+      links_(links),
+      executor_(executor),
+      costs_(costs),
+      control_(plant.options->congestion),
+      throttling_(control_.switches.threshold != 0 && !control_.table.empty()),
+      pairs_(executor.flow_count()),
+      flow_from_(executor.flow_count()),
+      next_message_(executor.schedule().size(), no_index),
+      lanes_(plant.endpoint.size() * ports.lanes),
+      throttled_(plant.endpoint.size()),
+      notified_(plant.endpoint.size()) {
+    const traffic::Schedule& schedule = executor.schedule();
+    for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
+        for (FlowIndex f = executor.first_flow(Rank{r}); f < executor.first_flow(Rank{r + 1}); ++f) {
+            const Rank to = executor.flow_to(f);
+            flow_from_[f] = r;
+            if (plant.rank_endpoint[r] == plant.rank_endpoint[to.value]) continue;
+            pairs_[f].dlid = plant.address(Rank{r}, to);
+            pairs_[f].slid = plant.address(to, Rank{r});
+        }
+    }
+    if (throttling_)
+        indices_.resize(control_.scope == ControlScope::queue_pair ? pairs_.size()
+                                                                   : plant.endpoint.size() * service_levels);
+    if (control_.notify == Notify::ack) owes_becn_.assign(pairs_.size(), 0);
+    if (plant.options->paths == PathChoice::adaptive) arrived_.assign(schedule.size(), 0);
+}
+
+void Hosts::Callbacks::begin_send(Rank rank, OpIndex send, Time now) {
+    const traffic::Op& op = hosts.executor_.schedule().op(send);
+    const std::int64_t delay = hosts.plant_.options->host_delay.ps;
+    const bool local = hosts.plant_.rank_endpoint[op.peer.value] == hosts.plant_.rank_endpoint[rank.value];
+    Packet packet{};
+    packet.op = send;
+    packet.flow = hosts.executor_.flow(send);
+    const Port port = hosts.plant_.endpoint[endpoint].port;
+    if (local)
+        worker.remind(port, now.ps + 2 * delay + static_cast<std::int64_t>(op.amount) * hosts.costs_.copy,
+                      What::deliver, packet);
+    else
+        worker.remind(port, now.ps + delay, What::post, packet);
+}
+
+void Hosts::Callbacks::wake_at(Rank rank, OpIndex op, Time at) {
+    Packet packet{};
+    packet.op = op;
+    packet.flow = rank.value;
+    worker.remind(hosts.plant_.endpoint[endpoint].port, at.ps, What::work, packet);
+}
+
+void Hosts::handle(Worker& worker, Endpoint endpoint, const Event& event, std::int64_t now) {
+    Callbacks calls{*this, worker, endpoint};
+    switch (event.what()) {
+        case What::arrive:
+            receive(worker, endpoint, event.packet, now);
+            return;
+        case What::wake: {
+            Output& output = ports_.out[event.port()];
+            if (output.wake_at == now) output.wake_at = at_no_time;
+            try_send(worker, endpoint, now);
+            return;
+        }
+        case What::post:
+            post(worker, endpoint, event.packet.op, now);
+            return;
+        case What::deliver:
+            deliver_locally(worker, endpoint, event.packet.op, event.packet.flow, now);
+            return;
+        case What::work:
+            executor_.work_done(Rank{event.packet.flow}, event.packet.op, Time{now}, calls);
+            return;
+        case What::start:
+            executor_.start(Rank{event.packet.op}, Time{now}, calls);
+            return;
+        default:
+            return;
+    }
+}
+
+void Hosts::post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now) {
+    const FlowIndex flow = executor_.flow(op);
+    QueuePair& pair = pairs_[flow];
+    (pair.first == no_index ? pair.first : next_message_[pair.last]) = op;
+    pair.last = op;
+    if (pair.listed) return;
+    const traffic::Op& message = executor_.schedule().op(op);
+    pair.left = message.amount;
+    pair.lane = plant_.lane(endpoint, pair.dlid, message.sl);
+    pair.listed = true;
+    list(worker, endpoint, flow, now);
+    try_send(worker, endpoint, now);
+}
+
+void Hosts::list(Worker& worker, Endpoint endpoint, FlowIndex flow, std::int64_t now) {
+    QueuePair& pair = pairs_[flow];
+    if (pair.allowed > now) {
+        auto& heap = throttled_[endpoint];
+        heap.push_back({pair.allowed, flow});
+        std::push_heap(heap.begin(), heap.end());
+        links_.wake(worker, plant_.endpoint[endpoint].port, heap.front().allowed);
+        return;
+    }
+    HostLane& line = lane(endpoint, pair.lane);
+    (line.first == no_index ? line.first : pairs_[line.last].next) = flow;
+    line.last = flow;
+    pair.next = no_index;
+    ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << pair.lane);
+}
+
+Packet Hosts::next_packet(Endpoint endpoint, unsigned v) const {
+    const HostLane& line = lane(endpoint, v);
+    if (line.has_control()) return line.control[line.control_at];
+    const QueuePair& pair = pairs_[line.first];
+    const auto payload = static_cast<std::uint32_t>(std::min<std::uint64_t>(pair.left, plant_.options->mtu));
+    Packet packet{};
+    packet.op = pair.first;
+    packet.flow = line.first;
+    packet.dlid = pair.dlid;
+    packet.slid = pair.slid;
+    packet.wire = static_cast<std::uint16_t>(payload + header_bytes);
+    packet.lane = static_cast<std::uint8_t>(v);
+    packet.bits = static_cast<std::uint8_t>(Packet::data | (payload == pair.left ? Packet::last : 0));
+    return packet;
+}
+
+void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std::int64_t now) {
+    HostLane& line = lane(endpoint, v);
+    if (packet.kind() != Packet::data) {
+        if (++line.control_at == line.control.size()) {
+            line.control.clear();
+            line.control_at = 0;
+        }
+        return;
+    }
+    QueuePair& pair = pairs_[packet.flow];
+    line.first = pair.next;
+    pair.left -= packet.payload();
+    const traffic::Op& message = executor_.schedule().op(packet.op);
+    if (throttling_) {
+        const HostControl& control = control_.hosts[message.sl];
+        const unsigned index = index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, control, now);
+        const std::int64_t time = plant_.serialise(plant_.endpoint[endpoint].port, packet.wire);
+        pair.allowed = now + time + static_cast<std::int64_t>(control_.table[index] * static_cast<double>(time));
+    }
+    if (!packet.has(Packet::last)) return;
+    pair.first = next_message_[packet.op];
+    if (pair.first == no_index) {
+        pair.listed = false;
+        return;
+    }
+    const traffic::Op& next = executor_.schedule().op(pair.first);
+    pair.left = next.amount;
+    pair.lane = plant_.lane(endpoint, pair.dlid, next.sl);
+}
+
+void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
+    const Port port = plant_.endpoint[endpoint].port;
+    Output& output = ports_.out[port];
+    auto& heap = throttled_[endpoint];
+    while (!heap.empty() && heap.front().allowed <= now) {
+        const FlowIndex flow = heap.front().flow;
+        std::pop_heap(heap.begin(), heap.end());
+        heap.pop_back();
+        list(worker, endpoint, flow, now);
+    }
+    if (output.busy_until > now) {
+        if (output.active != 0) links_.wake(worker, port, output.busy_until);
+        return;
+    }
+    unsigned eligible = 0;
+    for (unsigned rest = output.active; rest != 0; rest &= rest - 1) {
+        const auto v = static_cast<unsigned>(std::countr_zero(rest));
+        if (links_.may_send(port, next_packet(endpoint, v))) eligible |= 1u << v;
+    }
+    if (eligible == 0) {
+        if (output.active != 0) links_.begin_wait(port, now);
+        if (!heap.empty()) links_.wake(worker, port, heap.front().allowed);
+        return;
+    }
+    links_.end_wait(port, now);
+    const unsigned v = ports_.choose_lane(port, eligible);
+    const Packet packet = next_packet(endpoint, v);
+    take_packet(endpoint, v, packet, now);
+    if (lane(endpoint, v).empty()) output.active &= static_cast<std::uint16_t>(~(1u << v));
+    if (packet.kind() == Packet::data && pairs_[packet.flow].listed) list(worker, endpoint, packet.flow, now);
+    links_.take_credits(port, packet);
+    ports_.charge_lane(port, packet.wire);
+    links_.transmit(worker, port, packet, now);
+    if (output.active != 0) links_.wake(worker, port, output.busy_until);
+}
+
+void Hosts::answer(Worker& worker, Endpoint endpoint, const Packet& to, Packet::Kind kind, std::uint8_t flags,
+                   std::int64_t now) {
+    Packet packet{};
+    packet.op = to.op;
+    packet.flow = to.flow;
+    packet.dlid = to.slid;
+    packet.slid = to.dlid;
+    packet.wire = static_cast<std::uint16_t>(kind == Packet::ack ? ack_bytes : cnp_bytes);
+    packet.lane = plant_.lane(endpoint, to.slid, executor_.schedule().op(to.op).sl);
+    packet.bits = static_cast<std::uint8_t>(kind | flags);
+    lane(endpoint, packet.lane).control.push_back(packet);
+    ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << packet.lane);
+    try_send(worker, endpoint, now);
+}
+
+void Hosts::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
+    links_.release(worker, plant_.endpoint[endpoint].port, packet, 0, now);
+    if (packet.kind() == Packet::data) {
+        ++worker.packets;
+        worker.bytes += packet.payload();
+        executor_.delivered(packet.flow, packet.payload(), Time{now});
+        if (packet.has(Packet::fecn)) {
+            ++notified_[endpoint].fecn;
+            if (control_.notify == Notify::cnp)
+                answer(worker, endpoint, packet, Packet::cnp, Packet::becn, now);
+            else
+                owes_becn_[packet.flow] = 1;
+        }
+        if (arrived_.empty()) {
+            if (packet.has(Packet::last)) message_complete(worker, endpoint, packet, now);
+            return;
+        }
+        const std::uint64_t bytes = executor_.schedule().op(packet.op).amount;
+        const std::uint64_t packets =
+            std::max<std::uint64_t>(1, (bytes + plant_.options->mtu - 1) / plant_.options->mtu);
+        if (++arrived_[packet.op] == packets) message_complete(worker, endpoint, packet, now);
+        return;
+    }
+    if (packet.has(Packet::becn)) {
+        ++notified_[endpoint].becn;
+        throttle(endpoint, packet.flow, packet.op, now);
+    }
+    if (packet.kind() == Packet::ack) {
+        Callbacks calls{*this, worker, endpoint};
+        executor_.send_done(Rank{flow_from_[packet.flow]}, packet.op, Time{now}, calls);
+    }
+}
+
+void Hosts::message_complete(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
+    std::uint8_t flags = 0;
+    if (!owes_becn_.empty() && owes_becn_[packet.flow] != 0) {
+        owes_becn_[packet.flow] = 0;
+        flags = Packet::becn;
+    }
+    answer(worker, endpoint, packet, Packet::ack, flags, now);
+    Callbacks calls{*this, worker, endpoint};
+    executor_.message_arrived(executor_.flow_to(packet.flow), Rank{flow_from_[packet.flow]}, packet.op, Time{now},
+                              calls);
+}
+
+void Hosts::deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, FlowIndex flow, std::int64_t now) {
+    Callbacks calls{*this, worker, endpoint};
+    const Rank from{flow_from_[flow]};
+    const std::uint64_t bytes = executor_.schedule().op(op).amount;
+    worker.bytes += bytes;
+    executor_.delivered(flow, bytes, Time{now});
+    executor_.message_arrived(executor_.flow_to(flow), from, op, Time{now}, calls);
+    executor_.send_done(from, op, Time{now}, calls);
+}
+
+std::int64_t Hosts::timer_ticks(Endpoint endpoint, const HostControl& control, std::int64_t now) const {
+    if (control.ccti_timer == 0) return 0;
+    const std::int64_t period = control.ccti_timer * timer_unit;
+    // Adapters are not started together: each has its own phase.
+    const auto phase = static_cast<std::int64_t>((endpoint * 0x9e3779b97f4a7c15u) >> 33) % period;
+    return (now + phase) / period;
+}
+
+unsigned Hosts::index_now(const Index& index, Endpoint endpoint, const HostControl& control, std::int64_t now) const {
+    const std::int64_t fallen = timer_ticks(endpoint, control, now) - index.ticks;
+    const std::int64_t value = std::max<std::int64_t>(index.value - fallen, control.ccti_min);
+    return static_cast<unsigned>(std::min<std::int64_t>(value, static_cast<std::int64_t>(control_.table.size()) - 1));
+}
+
+std::size_t Hosts::index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const {
+    return control_.scope == ControlScope::queue_pair ? flow : std::size_t{endpoint} * service_levels + sl;
+}
+
+void Hosts::throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t now) {
+    if (!throttling_) return;
+    const std::uint8_t sl = executor_.schedule().op(op).sl;
+    const HostControl& control = control_.hosts[sl];
+    Index& index = indices_[index_of(flow, endpoint, sl)];
+    const std::size_t last = control_.table.size() - 1;
+    const std::size_t limit = control.ccti_limit == 0 ? last : std::min<std::size_t>(control.ccti_limit, last);
+    index.value = static_cast<std::uint8_t>(
+        std::min<std::size_t>(index_now(index, endpoint, control, now) + control.ccti_increase, limit));
+    index.ticks = timer_ticks(endpoint, control, now);
+}
+
+unsigned Hosts::throttle_index(FlowIndex flow, std::int64_t now) const {
+    if (!throttling_) return 0;
+    const Endpoint endpoint = plant_.rank_endpoint[flow_from_[flow]];
+    return index_now(indices_[index_of(flow, endpoint, 0)], endpoint, control_.hosts[0], now);
+}
+
+}  // namespace loom::sim::packet
