@@ -18,7 +18,7 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
             check_network(network, schedule, options.flow.lids, Answers::none);
             return make_flow_simulation(network, schedule, options);
         case Level::message:
-            break;
+            return make_message_simulation(schedule, options);
     }
     throw UsageError(fmt::format("level {} is not there yet", to_string(level)));
 }

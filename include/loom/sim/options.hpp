@@ -110,8 +110,9 @@ struct LocalCosts {
 
 struct MessageOptions {
     model::LogGops parameters;
-    bool handshake = false;  // rendezvous costs a request and an answer
-    bool flows = false;      // keep account of every pair of ranks
+    // Messages of more than S bytes go only after a request and an answer, each a message of one byte.
+    bool handshake = false;
+    bool flows = false;  // keep account of every pair of ranks
 };
 
 struct Options {

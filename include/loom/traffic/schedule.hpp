@@ -61,6 +61,11 @@ public:
     [[nodiscard]] std::span<const Successor> successors(OpIndex index) const {
         return std::span(edges_).subspan(first_edge_[index], first_edge_[index + 1] - first_edge_[index]);
     }
+    // Asks the caches for what op() and successors() will read.
+    void prefetch(OpIndex index) const {
+        __builtin_prefetch(&ops_[index]);
+        __builtin_prefetch(&first_edge_[index]);
+    }
     // How many edges lead to an operation; those with 0 may begin at once.
     [[nodiscard]] std::uint32_t waits_for(OpIndex index) const { return waits_[index]; }
     [[nodiscard]] std::size_t bytes() const;  // memory held
