@@ -10,14 +10,20 @@
 #include "cli/fabric_file.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/scenario_file.hpp"
+#include "cli/sim_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
 #include "loom/report/page.hpp"
 #include "loom/report/picture.hpp"
+#include "loom/report/simulation.hpp"
 #include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
+#include "loom/sim/record.hpp"
+#include "loom/sim/setup.hpp"
+#include "loom/sim/show.hpp"
 
 namespace loom::cli {
 
@@ -30,6 +36,7 @@ struct Options {
     std::string output;
     std::string picture;
     std::string title;
+    std::string scenario;
     report::FindOptions find;
 };
 
@@ -82,35 +89,92 @@ nlohmann::ordered_json to_json(const report::Findings& f) {
     return out;
 }
 
+// What the page is about. The graph points into the fabric: not to be copied.
+struct Subject {
+    fabric::Fabric fabric;
+    std::vector<std::string> oddities;  // of the fabric's file
+    std::optional<routing::SwitchGraph> graph;
+    std::optional<routing::Tables> tables;
+    std::vector<std::string> remarks;
+    std::unique_ptr<sim::Setup> setup;  // with a scenario: fabric, graph and tables are its own
+
+    [[nodiscard]] const fabric::Fabric& the_fabric() const { return setup ? setup->fabric : fabric; }
+    [[nodiscard]] const routing::SwitchGraph& the_graph() const { return setup ? *setup->graph : *graph; }
+    [[nodiscard]] const routing::Tables* the_tables() const {
+        return setup ? &setup->tables : tables ? &*tables : nullptr;
+    }
+};
+
+void load_plain(const Options& options, Subject& subject) {
+    fabric::Reading reading = load_fabric(options.fabric, "", options.common);
+    subject.fabric = std::move(reading.fabric);
+    subject.oddities = std::move(reading.remarks);
+    if (options.tables.empty()) {
+        subject.remarks = routing::complete_lids(subject.fabric);
+        subject.graph.emplace(subject.fabric);
+    } else {
+        subject.graph.emplace(subject.fabric);
+        const routing::TableFile file = routing::read_tables(options.tables);
+        subject.tables = routing::bind_tables(file, *subject.graph, &subject.remarks);
+        subject.remarks.insert(subject.remarks.begin(), file.remarks.begin(), file.remarks.end());
+    }
+    if (subject.fabric.title.empty()) subject.fabric.title = options.fabric;
+}
+
+void load_played(const Options& options, Subject& subject) {
+    sim::Scenario scenario = load_scenario(options.scenario);
+    use_fabric(scenario, options.fabric, options.tables);
+    sim::check_complete(scenario, {options.scenario, 0});
+    subject.setup = sim::set_up(std::move(scenario));
+    if (subject.setup->graph == nullptr) throw UsageError("--scenario: expected a scenario with a fabric, or a FABRIC");
+    subject.remarks = subject.setup->remarks;
+    if (subject.setup->fabric.title.empty()) subject.setup->fabric.title = subject.setup->title;
+}
+
+// Plays the scenario. False when it deadlocks or is stuck.
+bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_json& json, const Options& options) {
+    constexpr std::size_t most_ports = 20;
+    const sim::Setup& setup = *subject.setup;
+    Progress progress("simulating", options.common.quiet ? Show::nothing : Show::automatic);
+    sim::RecordOptions how;
+    how.ports = setup.watch;
+    if (setup.sample.ps != 0) how.sample = setup.sample;
+    if (setup.until)
+        how.progress = [draw = progress.callback(), end = setup.until->seconds()](Time now) {
+            if (draw) draw(now.seconds() / end);
+        };
+    const auto simulation = setup.start();
+    sim::Recorder recorder(*simulation, how);
+    const sim::State state = recorder.advance(setup.until.value_or(never));
+    const sim::Recording recording = recorder.recording();
+    const auto hottest = sim::hottest_ports(setup, *simulation, most_ports);
+    page.sections.push_back(report::simulation_section(setup, recording, hottest));
+    json = sim_json({setup, recording, sim::slowest_flows(recording, most_ports), hottest});
+    return state == sim::State::finished || state == sim::State::running;
+}
+
 int run(const Options& options) {
-    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}});
+    if (options.fabric.empty() && options.scenario.empty())
+        throw UsageError("expected a FABRIC, or a --scenario that has one");
+    check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}, {"--scenario", options.scenario}});
     check_outputs({{"-o", options.output}, {"--picture", options.picture}}, options.common);
     check_ending({"-o", options.output}, "an HTML page", {".html", ".htm"});
     check_ending({"--picture", options.picture}, "an SVG picture", {".svg"});
-    fabric::Reading reading = load_fabric(options.fabric, "", options.common);
-    std::vector<std::string> remarks;
-    std::optional<routing::Tables> tables;
-    std::optional<routing::SwitchGraph> graph;
-    if (options.tables.empty()) {
-        remarks = routing::complete_lids(reading.fabric);
-        print_remarks(remarks, options.common);
-        graph.emplace(reading.fabric);
-    } else {
-        graph.emplace(reading.fabric);
-        const routing::TableFile file = routing::read_tables(options.tables);
-        tables = routing::bind_tables(file, *graph, &remarks);
-        remarks.insert(remarks.begin(), file.remarks.begin(), file.remarks.end());
-        print_remarks(remarks, options.common);
-    }
-    if (reading.fabric.title.empty()) reading.fabric.title = options.fabric;
+    Subject subject;
+    if (options.scenario.empty())
+        load_plain(options, subject);
+    else
+        load_played(options, subject);
+    print_remarks(subject.remarks, options.common);
+    const std::string& about = options.fabric.empty() ? options.scenario : options.fabric;
 
-    Progress progress("looking at " + options.fabric, options.common.quiet ? Show::nothing : Show::automatic);
+    Progress progress("looking at " + about, options.common.quiet ? Show::nothing : Show::automatic);
     report::FindOptions find = options.find;
     find.progress = progress.callback();
-    report::Findings findings = report::find(*graph, tables ? &*tables : nullptr, find);
+    report::Findings findings = report::find(subject.the_graph(), subject.the_tables(), find);
     progress.finish();
-    findings.deviations.insert(findings.deviations.end(), reading.remarks.begin(), reading.remarks.end());
-    findings.routing_remarks.insert(findings.routing_remarks.begin(), remarks.begin(), remarks.end());
+    findings.deviations.insert(findings.deviations.end(), subject.oddities.begin(), subject.oddities.end());
+    findings.routing_remarks.insert(findings.routing_remarks.begin(), subject.remarks.begin(), subject.remarks.end());
 
     report::PageOptions page;
     page.heading = options.title;
@@ -118,17 +182,21 @@ int run(const Options& options) {
         page.heading = std::filesystem::path(options.fabric).filename().string();
     page.version = LOOM_VERSION;
     page.tables = options.tables;
-    const std::string text = report::html_page(reading.fabric, findings, page);
+    nlohmann::ordered_json simulation;
+    const bool played = subject.setup == nullptr || play(subject, page, simulation, options);
+    const std::string text = report::html_page(subject.the_fabric(), findings, page);
     if (!options.picture.empty()) {  // first: a picture that cannot be written leaves no page that looks complete
         report::PictureOptions picture;
         picture.title = options.title;
         write_file(options.picture,
-                   report::draw_fabric(reading.fabric, findings.levels, picture, findings.load).document());
+                   report::draw_fabric(subject.the_fabric(), findings.levels, picture, findings.load).document());
     }
     write_file(options.output, text);
-    const int exit_code = findings.valid ? 0 : 1;
+    const int exit_code = findings.valid && played ? 0 : 1;
     if (options.common.json) {
-        print_json(to_json(findings));
+        nlohmann::ordered_json object = to_json(findings);
+        if (!simulation.is_null()) object["simulation"] = std::move(simulation);
+        print_json(object);
         return exit_code;
     }
     if (options.common.quiet || options.output == "-" || options.picture == "-") return exit_code;
@@ -147,12 +215,14 @@ void add_report(CLI::App& program, int& exit_code) {
     const auto options = std::make_shared<Options>();
     CLI::App* app =
         program.add_subcommand("report", "Put a fabric, its tables, checks and congestion on one HTML page");
-    app->add_option("FABRIC", options->fabric, "Fabric file, any format that is read")->required();
+    app->add_option("FABRIC", options->fabric, "Fabric file, any format that is read; a --scenario may have its own");
     app->add_option("TABLES", options->tables,
                     "Forwarding tables; without them the fabric is routed first, and the page says so");
     app->add_option("-o,--output", options->output, "Page to write; - is standard output")
         ->required()
         ->type_name("PAGE.html");
+    app->add_option("--scenario", options->scenario, "Play this scenario on the fabric and add what happened")
+        ->type_name("FILE");
     app->add_option("--picture", options->picture, "Write the picture of the fabric to a file of its own, too")
         ->type_name("FILE.svg");
     app->add_option("--title", options->title, "Heading of the page (default: the fabric's title)");
@@ -168,9 +238,11 @@ void add_report(CLI::App& program, int& exit_code) {
         "The page is one file that needs nothing but itself: the fabric drawn by levels with its cables coloured by\n"
         "load, what deviates from a perfect tree, the checks, contention over all shift stages, the hottest links,\n"
         "effective bisection bandwidth, and cables that run below what their ends support.\n"
-        "Exit code 1, with the page written, when the tables fail a check.\n"
+        "With --scenario the traffic is played as loom sim does, and its curves and tables are added.\n"
+        "Exit code 1, with the page written, when the tables fail a check or the scenario's traffic cannot end.\n"
         "\n"
         "  loom report tree.json tree.lft -o tree.html\n"
+        "  loom report --scenario testbed.scn -o testbed.html\n"
         "  ibnetdiscover | loom report - -o cluster.html");
     app->callback([options, &exit_code] { exit_code = run(*options); });
 }

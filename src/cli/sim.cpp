@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/scenario_file.hpp"
 #include "cli/sim_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -84,12 +85,6 @@ struct Options {
     }
 };
 
-// Files of the command line are relative to where it was given, not to the scenario.
-std::string from_here(const Scenario& scenario, const std::string& path) {
-    if (scenario.folder.empty() || path == "-") return path;
-    return std::filesystem::absolute(path).string();
-}
-
 std::string quoted(const std::string& word) {
     return '"' + word + '"';
 }
@@ -103,14 +98,7 @@ std::string flow_line(const std::string& text, std::uint64_t bytes) {
 }
 
 void take_options(Scenario& scenario, const Options& options) {
-    if (!options.fabric.empty()) {
-        scenario.fabric = fabric::Fabric();
-        scenario.fabric_file = from_here(scenario, options.fabric);
-    }
-    if (!options.tables.empty()) {
-        scenario.engine.clear();
-        scenario.tables_file = from_here(scenario, options.tables);
-    }
+    use_fabric(scenario, options.fabric, options.tables);
     for (std::size_t i = 0; i < options.lines.size(); ++i) {
         const LineOption& line = line_options[i];
         const std::string& value = options.lines[i];
@@ -131,11 +119,7 @@ void take_options(Scenario& scenario, const Options& options) {
 }
 
 Scenario scenario_of(const Options& options) {
-    Scenario scenario;
-    if (!options.scenario.empty()) {
-        sim::take_text(scenario, read_file(options.scenario), options.scenario);
-        if (options.scenario != "-") scenario.folder = std::filesystem::path(options.scenario).parent_path();
-    }
+    Scenario scenario = load_scenario(options.scenario);
     take_options(scenario, options);
     sim::check_complete(scenario, {options.scenario.empty() ? "loom sim" : options.scenario, 0});
     return scenario;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/process.hpp"
@@ -88,6 +89,35 @@ TEST(Demo, SaysWhenItsFolderCannotBeMade) {
 
     EXPECT_EQ(outcome.exit_code, 2);
     EXPECT_THAT(outcome.err, HasSubstr("cannot make the folder"));
+}
+
+TEST_F(Report, TellsWhatASimulationSaw) {
+    std::ofstream(file("a.scn")) << "title Two <flows>\nlevel flow\nuntil 10us\nwatch L0-1:4\n"
+                                    "flow f from host00 to host07 endless\nflow g from host01 to host07 endless\n";
+
+    const Outcome outcome =
+        loom_program("report " + tree() + " --json --scenario " + file("a.scn") + " -o " + file("page.html"));
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto object = nlohmann::json::parse(outcome.out);
+    EXPECT_EQ(object["hosts"], 16);
+    EXPECT_EQ(object["simulation"]["state"], "running");
+    EXPECT_EQ(object["simulation"]["flows"][1]["flow"], "g");
+    const std::string page = slurp(file("page.html"));
+    EXPECT_THAT(page, HasSubstr("Simulation: Two &lt;flows&gt;"));
+    EXPECT_THAT(page, HasSubstr("What the watched ports sent."));
+    EXPECT_THAT(page, HasSubstr("was stopped at 10 us"));
+}
+
+TEST_F(Report, NeedsAFabricFromSomewhere) {
+    std::ofstream(file("a.scn")) << "level message\nranks 4\npattern ring\n";
+
+    const Outcome none = loom_program("report -o " + file("page.html"));
+    const Outcome message = loom_program("report --scenario " + file("a.scn") + " -o " + file("page.html"));
+
+    EXPECT_EQ(none.exit_code, 2);
+    EXPECT_EQ(message.exit_code, 2);
+    EXPECT_THAT(message.err, HasSubstr("expected a scenario with a fabric"));
 }
 
 }  // namespace
