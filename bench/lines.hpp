@@ -14,10 +14,17 @@ enum class Peers { none, some, full };
 
 struct Plan {
     std::vector<Size> sizes;
+    std::size_t least_hosts = 0;
+    std::size_t most_hosts = 0;  // 0: no limit
     std::vector<std::string> engines;
     std::vector<unsigned> threads;
     Peers peers = Peers::some;
     bool quick = false;
+
+    [[nodiscard]] bool takes(const Size& size) const {
+        const std::size_t hosts = std::stoul(size.name);
+        return hosts >= least_hosts && (most_hosts == 0 || hosts <= most_hosts);
+    }
 };
 
 using Sink = std::function<void(const Line&)>;
@@ -26,5 +33,8 @@ using Sink = std::function<void(const Line&)>;
 void measure_routing(const Plan& plan, const Sink& sink);
 // Checks beside ibdmchk, random bisect patterns, all shift stages of the 12-ary-3-tree.
 void measure_analysis(const Plan& plan, const Sink& sink);
+
+// One allocation and all events of the flow level, packets and events of the others, from 64 to 11,664 hosts.
+void measure_sim(const Plan& plan, const Sink& sink);
 
 }  // namespace loom::bench

@@ -15,16 +15,15 @@ int main(int argc, char** argv) {
     Plan plan;
     std::string json;
     std::vector<std::string> groups;
-    std::size_t least_hosts = 0, most_hosts = 0;
     CLI::App app{"Measures Loomband, and OpenSM and ibdmchk in the same run", "loom_bench"};
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups, "routing, analysis")
+    app.add_option("--only", groups, "routing, analysis, sim")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis"}));
-    app.add_option("--least-hosts", least_hosts, "Leave out smaller fabrics");
-    app.add_option("--most-hosts", most_hosts, "Leave out larger fabrics");
+        ->check(CLI::IsMember({"routing", "analysis", "sim"}));
+    app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
+    app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
@@ -36,10 +35,7 @@ int main(int argc, char** argv) {
             if (engine.name != "random") plan.engines.emplace_back(engine.name);
     if (plan.threads.empty()) plan.threads = plan.quick ? std::vector<unsigned>{1} : std::vector<unsigned>{1, 2};
     plan.sizes = plan.quick ? quick_sizes() : all_sizes();
-    std::erase_if(plan.sizes, [&](const Size& size) {
-        const std::size_t hosts = std::stoul(size.name);
-        return hosts < least_hosts || (most_hosts != 0 && hosts > most_hosts);
-    });
+    std::erase_if(plan.sizes, [&](const Size& size) { return !plan.takes(size); });
     const auto wanted = [&](const char* group) {
         return groups.empty() || std::find(groups.begin(), groups.end(), group) != groups.end();
     };
@@ -55,6 +51,7 @@ int main(int argc, char** argv) {
         print_header();
         if (wanted("routing")) measure_routing(plan, sink);
         if (wanted("analysis")) measure_analysis(plan, sink);
+        if (wanted("sim")) measure_sim(plan, sink);
         if (!json.empty()) loom::write_file(json, to_json(lines));
     } catch (const loom::Error& error) {
         fmt::print(stderr, "loom_bench: {}\n", error.what());

@@ -1,7 +1,5 @@
 #include "loom/sim/simulation.hpp"
 
-#include <fmt/format.h>
-
 #include "loom/base/error.hpp"
 #include "sim/engines.hpp"
 #include "sim/paths.hpp"
@@ -20,7 +18,7 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
         case Level::message:
             return make_message_simulation(schedule, options);
     }
-    throw UsageError(fmt::format("level {} is not there yet", to_string(level)));
+    throw UsageError("no such level");
 }
 
 }  // namespace loom::sim

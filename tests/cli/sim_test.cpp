@@ -75,6 +75,31 @@ TEST_F(SimCommand, PlaysFlowsAndWritesSeries) {
     EXPECT_THAT(slurp(folder.file("p.svg")), HasSubstr("L0-1 port 4"));
 }
 
+// Fair shares leave X-Y its own link; packets that wait in shared buffers do not.
+TEST_F(SimCommand, LevelsDisagreeAboutVictims) {
+    const auto rate_of_victim = [&](const std::string& level) {
+        const Outcome run = loom_program("sim --json --level " + level + " -s " + scenarios + "testbed.scn");
+        EXPECT_EQ(run.exit_code, 0) << run.err;
+        const json result = json::parse(run.out);
+        EXPECT_EQ(result["level"], level);
+        return result["flows"][1]["gbit_per_s"].get<double>();
+    };
+
+    EXPECT_GT(rate_of_victim("flow"), 7.9);
+    EXPECT_LT(rate_of_victim("packet"), 4);
+}
+
+TEST_F(SimCommand, PlaysTheMessageLevelWithoutAFabric) {
+    const Outcome run = loom_program("sim --level message --schedule ring --ranks 4 --bytes 8 --json");
+
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    const json result = json::parse(run.out);
+    EXPECT_EQ(result["level"], "message");
+    EXPECT_EQ(result["ranks"], 4);
+    EXPECT_TRUE(result["engine"].is_null());
+    EXPECT_GT(result["finish_s"].get<double>(), 0);
+}
+
 TEST_F(SimCommand, SamplesGoIntoJson) {
     const Outcome run = loom_program("sim --json --level flow --until 1ms -s " + scenarios + "testbed.scn");
 
