@@ -28,6 +28,7 @@ void add_congestion(CLI::App& program, int& exit_code);
 void add_bisection(CLI::App& program, int& exit_code);
 void add_map(CLI::App& program, int& exit_code);
 void add_sim(CLI::App& program, int& exit_code);
+void add_manage(CLI::App& program, int& exit_code);
 void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 

@@ -20,6 +20,7 @@ const std::vector<Heading>& headings() {
         {"Routing: which port leads where", {"route", "check"}},
         {"Congestion: which links are shared, and what it costs", {"congestion", "bisection", "map"}},
         {"Simulation: what happens, when", {"sim"}},
+        {"Management: what to change while it runs", {"manage"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},
     };

@@ -24,6 +24,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_bisection(program, exit_code);
     add_map(program, exit_code);
     add_sim(program, exit_code);
+    add_manage(program, exit_code);
     add_completion(program, exit_code);
 }
 

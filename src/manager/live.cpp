@@ -20,17 +20,24 @@ using fabric::PortCounters;
 namespace {
 
 constexpr std::uint64_t full = UINT32_MAX;          // where 32-bit counters stand still
-constexpr std::uint8_t last_settable_port = 31;     // see set_marking_rate
+constexpr std::uint8_t last_known_port = 31;        // see marking_rate
 constexpr const char* wait_reset_mask = "0x10000";  // PortCounters, CounterSelect bit 16: PortXmitWait alone
 
 enum class Tool : std::uint8_t { perfquery, ibccquery, ibccconfig, smpquery };
 
-// The line in which the tool says what is wrong, without its own name in front.
+// The line in which the tool says what is wrong, without its own name in front. It prints that on standard output, and
+// warnings on standard error.
 std::string complaint(const ChildResult& result) {
     std::string_view last;
-    Lines lines(result.err);
-    for (std::string_view line; lines.next(line);)
-        if (!trim(line).empty()) last = trim(line);
+    const auto look = [&](std::string_view text, bool errors_only) {
+        Lines lines(text);
+        for (std::string_view line; lines.next(line);)
+            if (!trim(line).empty() && (!errors_only || line.find("iberror") != std::string_view::npos))
+                last = trim(line);
+    };
+    look(result.err, false);
+    look(result.err, true);
+    look(result.out, true);
     if (const auto at = last.find("failed: "); at != std::string_view::npos) last.remove_prefix(at + 8);
     std::string text(last.substr(0, 200));
     for (char& c : text)
@@ -234,6 +241,10 @@ CongestionSetting LiveFabric::State::own_setting(Lid lid, PortNum port) {
 const LiveFabric::State::Found& LiveFabric::State::setting(PortIndex port) {
     if (const auto known = found.find(port.value); known != found.end()) return known->second;
     const NodeId node = fabric.port(port).node;
+    if (fabric.port(port).number.value > last_known_port)
+        throw Error(name(port) +
+                    ": ibccquery and ibccconfig can only be trusted with ports up to 31: beyond, they disagree about "
+                    "how many settings a block has, and other ports would change");
     const Lid lid = identified(node);
     Found now;
     now.own = now.effective = own_setting(lid, fabric.port(port).number);
@@ -275,10 +286,6 @@ std::uint16_t LiveFabric::marking_rate(PortIndex switch_port) {
 void LiveFabric::set_marking_rate(PortIndex switch_port, std::uint16_t rate) {
     State& state = *state_;
     const fabric::Port& port = state.fabric.port(switch_port);
-    if (port.number.value > last_settable_port)
-        throw Error(
-            "ibccconfig cannot set ports above 31: it reads and writes different blocks of settings there and "
-            "would change other ports");
     const State::Found& first = state.setting(switch_port);
     CongestionSetting wanted = first.own;
     if (rate != first.effective.marking_rate) {

@@ -81,7 +81,14 @@ Time time(std::string_view text) {
 
 // Exact, unlike to_string(Time).
 std::string text_of(Time time) {
-    return std::to_string(time.ps) + "ps";
+    std::int64_t number = time.ps;
+    const char* unit = "ps";
+    for (const char* larger : {"ns", "us", "ms", "s"}) {
+        if (number % 1000 != 0) break;
+        number /= 1000;
+        unit = larger;
+    }
+    return std::to_string(number) + unit;
 }
 
 Readings readings(std::string_view text) {

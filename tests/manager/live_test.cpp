@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "loom/base/file.hpp"
-#include "manager/fakes.hpp"
+#include "support/living.hpp"
 #include "support/process.hpp"
 
 namespace loom::manager {
@@ -23,10 +23,11 @@ class Live : public testing::Test {
 protected:
     void SetUp() override {
         // A tool without a recording fails as the real one does.
-        tool("perfquery", "echo \"perfquery: iberror: failed: cannot query $*\" >&2; exit 255");
-        tool("ibccquery", "echo \"ibccquery: iberror: failed: operation $1: query failed\" >&2; exit 255");
-        tool("smpquery", "echo 'smpquery: iberror: failed: node info query failed' >&2; exit 255");
-        tool("ibccconfig", "echo 'ibccconfig: iberror: failed: config failed' >&2; exit 255");
+        const std::string warn = "echo 'ibwarn: [42] mad_rpc: _do_madrpc failed; dport (Lid 2)' >&2; ";
+        tool("perfquery", warn + "echo \"perfquery: iberror: failed: cannot query $*\"; exit 255");
+        tool("ibccquery", "echo \"ibccquery: iberror: failed: operation $1: query failed\"; exit 255");
+        tool("smpquery", "echo 'smpquery: iberror: failed: node info query failed'; exit 255");
+        tool("ibccconfig", "echo 'ibccconfig: iberror: failed: config failed'; exit 255");
         old_path_ = std::getenv("PATH");
         setenv("PATH", (folder_.path().string() + ":" + old_path_).c_str(), 1);
         testbed_.fabric.assign_lids();
@@ -297,13 +298,14 @@ TEST_F(Live, TellsWhyAChangeFailed) {
               "ibccconfig SwitchPortCongestionSetting " + s2_ + " 23 1 0 15 8 0: config failed");
 }
 
-// ibccconfig asks for block port / 32 and entry port % 32, and writes block port / 48, whose entries are 48: at port 32
-// it would copy what it found for ports 48 and up over ports 0 to 47.
-TEST_F(Live, DoesNotTouchPortsThatTheToolWouldMixUp) {
+// ibccconfig reads block port / 32, changes entry port % 32, and writes block port / 48; ibccquery reads block port
+// / 48. At port 32 the settings of one block would be written over another.
+TEST_F(Live, DoesNotTouchPortsThatTheToolsWouldMixUp) {
     const PortIndex port = testbed_.fabric.port_index(testbed_.s2, PortNum{32});
     LiveFabric live(testbed_.fabric, options_);
 
-    EXPECT_THAT(failure([&] { live.set_marking_rate(port, 0); }), HasSubstr("ibccconfig cannot set ports above 31"));
+    EXPECT_THAT(failure([&] { return live.marking_rate(port); }), HasSubstr("only be trusted with ports up to 31"));
+    EXPECT_THAT(failure([&] { live.set_marking_rate(port, 0); }), HasSubstr("only be trusted with ports up to 31"));
     EXPECT_THAT(commands_, IsEmpty());
 }
 

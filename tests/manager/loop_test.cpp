@@ -2,7 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "manager/fakes.hpp"
+#include "loom/manager/dcms.hpp"
+#include "support/living.hpp"
 
 namespace loom::manager {
 namespace {

@@ -5,8 +5,9 @@
 
 #include "loom/base/random.hpp"
 #include "loom/fabric/generate.hpp"
-#include "manager/fakes.hpp"
+#include "loom/manager/dcms.hpp"
 #include "reference/dcms.hpp"
+#include "support/living.hpp"
 
 namespace loom::manager {
 namespace {

@@ -48,11 +48,12 @@ public:
     // A switch that answers no congestion counters is told in a remark; its ports count no congested time, so that only
     // those that lead to hosts can be found congested.
     void read(std::span<const PortIndex> ports, std::span<fabric::PortCounters> counters) override;
-    // Of the port where it has a setting of its own, else of its switch. In a dry run: what would be set by now.
+    // Of the port where it has a setting of its own, else of its switch. In a dry run: what would be set by now. Throws
+    // Error for ports above 31: the tools count the settings of a block as 32 here and as 48 there, so that they would
+    // read and change other ports.
     [[nodiscard]] std::uint16_t marking_rate(PortIndex switch_port) override;
     // Keeps threshold and packet size, and reads back what it wrote. The rate that was found first brings back the
-    // setting that was found, too. Throws Error for ports above 31: ibccconfig reads and writes different blocks of
-    // settings there, and would change other ports.
+    // setting that was found, too.
     void set_marking_rate(PortIndex switch_port, std::uint16_t rate) override;
 
     [[nodiscard]] std::uint64_t processes() const;  // started so far

@@ -1,10 +1,12 @@
 #include "peer/harness/opensm.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <charconv>
 #include <cstddef>
+#include <fstream>
 #include <optional>
 #include <thread>
 
@@ -43,7 +45,8 @@ Limits limits_of(std::string_view net) {
     return limits;
 }
 
-Command simulator_command(std::string_view net, const std::filesystem::path& folder, const std::string& socket) {
+Command simulator_command(std::string_view net, const std::filesystem::path& folder, const std::string& socket,
+                          Console console) {
     write_file(folder / "net", net);
     const Limits limits = limits_of(net);
     Command command;
@@ -59,6 +62,12 @@ Command simulator_command(std::string_view net, const std::filesystem::path& fol
                          "-L",
                          "49152",
                          (folder / "net").string()};
+    if (console == Console::open) {
+        // A pipe that is open for writing, too, never ends, so that the simulator waits for the next command.
+        if (mkfifo((folder / "console").c_str(), 0600) != 0) throw Error("cannot make a pipe for the console of ibsim");
+        std::erase(command.arguments, "-n");
+        command.arguments.insert(command.arguments.begin(), {"sh", "-c", "exec \"$@\" <>console", "sh"});
+    }
     command.environment = {{"IBSIM_SOCKNAME", socket}};
     command.directory = folder;
     command.output = folder / "ibsim.log";
@@ -121,8 +130,8 @@ void read_log(std::string_view log, OpensmRun& run) {
     }
 }
 
-Subnet::Subnet(std::string_view net)
-    : socket_(unique_socket()), simulator_(simulator_command(net, folder_.path(), socket_)) {
+Subnet::Subnet(std::string_view net, Console console)
+    : socket_(unique_socket()), simulator_(simulator_command(net, folder_.path(), socket_, console)) {
     const auto log = folder_.path() / "ibsim.log";
     for (int waited = 0; waited < 60000; waited += 5) {
         // Once this is printed its sockets are open.
@@ -131,6 +140,22 @@ Subnet::Subnet(std::string_view net)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     throw Error("ibsim was not ready after 60 s: " + content_or_empty(log));
+}
+
+void Subnet::console(std::string_view command) {
+    const auto prompts = [&] {
+        const std::string log = content_or_empty(folder() / "ibsim.log");
+        std::size_t count = 0;
+        for (auto at = log.find("sim> "); at != std::string::npos; at = log.find("sim> ", at + 1)) ++count;
+        return count;
+    };
+    const std::size_t before = prompts();
+    std::ofstream(folder() / "console") << command << std::endl;
+    for (int waited = 0; waited < 60000; waited += 5) {
+        if (prompts() > before) return;  // it asks for the next one
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    throw Error("ibsim did not take " + std::string(command));
 }
 
 Command Subnet::simulated(std::vector<std::string> arguments, std::string_view name, Seconds timeout) const {

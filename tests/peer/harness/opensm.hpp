@@ -53,12 +53,19 @@ struct IbdmchkRun {
 // What OpenSM's log says about a run, apart from reading files: for tests of its own.
 void read_log(std::string_view log, OpensmRun& run);
 
+// Whether the simulator takes commands while it runs.
+enum class Console : unsigned char { closed, open };
+
 // A running ibsim with its own socket name and folder. Several may live side by side.
 class Subnet {
 public:
     // `net` is the text of an ibsim file. Returns once the simulator is ready; throws Error with what
     // it said when it refuses the file, or after 60 seconds.
-    explicit Subnet(std::string_view net);
+    explicit Subnet(std::string_view net, Console console = Console::closed);
+
+    // Has ibsim do `PerformanceSet "S1"[15] PortCounters.PortXmitWait=5` or the like. Returns once it has; throws Error
+    // when it has not after 60 seconds. The console must be open.
+    void console(std::string_view command);
 
     [[nodiscard]] OpensmRun opensm(const OpensmOptions& options);
     // ibnetdiscover, dump_fts, ibroute, ... on the simulated subnet; LIDs exist once OpenSM has run.

@@ -8,7 +8,6 @@
 #include "loom/base/error.hpp"
 #include "loom/fabric/fabric.hpp"
 #include "loom/fabric/living.hpp"
-#include "loom/manager/dcms.hpp"
 
 namespace loom::test {
 

@@ -1,0 +1,165 @@
+// loom manage --live, with scripts in the place of the diagnostic tools.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/process.hpp"
+
+namespace {
+
+using loom::test::loom_program;
+using loom::test::Outcome;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// Two switches, S1 with LID 1 and S2 with LID 2; port 15 of S1 leads to S2, port 23 of S2 to a host.
+constexpr const char* discovered =
+    "vendid=0x0\ndevid=0x0\nsysimgguid=0x10\nswitchguid=0x10(10)\n"
+    "Switch\t24 \"S-0000000000000010\"\t\t# \"S1\" base port 0 lid 1 lmc 0\n"
+    "[15]\t\"S-0000000000000020\"[20]\t\t# \"S2\" lid 2 4xQDR\n\n"
+    "vendid=0x0\ndevid=0x0\nsysimgguid=0x20\nswitchguid=0x20(20)\n"
+    "Switch\t24 \"S-0000000000000020\"\t\t# \"S2\" base port 0 lid 2 lmc 0\n"
+    "[20]\t\"S-0000000000000010\"[15]\t\t# \"S1\" lid 1 4xQDR\n"
+    "[23]\t\"H-0000000000000030\"[1](31) \t\t# \"D\" lid 3 4xSDR\n\n"
+    "vendid=0x0\ndevid=0x0\nsysimgguid=0x30\ncaguid=0x30\n"
+    "Ca\t1 \"H-0000000000000030\"\t\t# \"D\"\n"
+    "[1](31) \t\"S-0000000000000020\"[23]\t\t# lid 3 lmc 0 \"S2\" lid 2 4xSDR\n";
+
+class Manage : public testing::Test {
+protected:
+    void SetUp() override {
+        write("fabric.out", discovered);
+        write("runs", "0");
+        write("rate", "128");
+        // Words: nodeinfo LID.
+        tool("smpquery", "printf '# Node info: Lid %s\\nGuid:.....0x%016d\\n' \"$2\" \"${2}0\"");
+        // Every port waits 9,000 ticks more with every run.
+        tool("perfquery",
+             "runs=$(cat runs); echo $((runs + 1)) >runs\n"
+             "[ -f interrupt ] && [ $runs -eq 14 ] && kill -INT $PPID\n"
+             "[ \"$1\" = --xmitcc ] && { echo 'perfquery: iberror: failed: cannot query PortXmitConCtrl'; exit 255; }\n"
+             "for last; do :; done; lid=$(echo \"$*\" | sed 's/.* \\([0-9]*\\) [0-9,]*$/\\1/')\n"
+             "for port in $(echo $last | tr , ' '); do\n"
+             "printf '# Port extended counters: Lid %s port %s (CapMask: 0x1300 CapMask2: 0x0000002)\\n' $lid $port\n"
+             "printf 'PortSelect:..%s\\nPortXmitData:..1000\\nPortRcvData:..1\\nPortXmitPkts:..1\\nPortRcvPkts:..1\\n' "
+             "$port\n"
+             "printf 'PortXmitWait:.....%s\\n' $((runs * 9000)); done");
+        // Words: SwitchPortCongestionSetting LID PORT [VALID TYPE THRESHOLD SIZE RATE].
+        tool("ibccquery",
+             "printf '# SwitchPortCongestionSetting: Lid %s\\nValid:..1\\nControl_Type:..0\\nThreshold:..0x0f\\n' $2\n"
+             "printf 'Packet_Size:..8\\nCong_Parm_Marking_Rate:..%s\\n' $(cat rate)");
+        tool("ibccconfig", "echo \"$*\" >>changes; echo $8 >rate");
+    }
+
+    void write(const std::string& name, const std::string& text) const { std::ofstream(folder_.file(name)) << text; }
+    void tool(const std::string& name, const std::string& body) const {
+        write(name, "#!/bin/sh\ncd '" + folder_.path().string() + "'\n" + body + "\n");
+        std::filesystem::permissions(folder_.file(name), std::filesystem::perms::owner_all);
+    }
+    [[nodiscard]] Outcome manage(const std::string& arguments) const {
+        return loom::test::shell("PATH='" + folder_.path().string() + "':$PATH '" LOOM_PROGRAM "' manage " +
+                                 folder_.file("fabric.out") + " --live --wait 1000 --sweep 10ms " + arguments);
+    }
+    [[nodiscard]] std::string changes() const { return loom::test::slurp(folder_.path() / "changes"); }
+
+    loom::test::TemporaryFolder folder_;
+};
+
+TEST_F(Manage, ADryRunPrintsDecisionsAndCommands) {
+    const Outcome outcome = manage("--sweeps 3");
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("Managing 2 switches, policy paper; a dry run"));
+    EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: marking rate 128 -> 0: leads to a host and waited"));
+    EXPECT_THAT(outcome.out, HasSubstr("would run: ibccconfig SwitchPortCongestionSetting 2 23 1 0 15 8 0\n"));
+    EXPECT_THAT(outcome.out, HasSubstr("marking rate 0 -> 128: the manager stops"));
+    EXPECT_THAT(outcome.out,
+                HasSubstr("3 sweeps: 9 ports read (0 missed), 1 rate read, 2 set; 1 congested port lowered"));
+    EXPECT_THAT(outcome.err, HasSubstr("loom: S1 answers no congestion counters"));
+    EXPECT_EQ(changes(), "");
+}
+
+TEST_F(Manage, AppliesAndRestores) {
+    const Outcome outcome = manage("--sweeps 3 --apply");
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("ran: ibccconfig"));
+    EXPECT_EQ(changes(),
+              "SwitchPortCongestionSetting 2 23 1 0 15 8 0\nSwitchPortCongestionSetting 2 23 1 0 15 8 128\n");
+}
+
+TEST_F(Manage, RestoresWhenInterrupted) {
+    write("interrupt", "");
+
+    const Outcome outcome = manage("--apply");
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("marking rate 0 -> 128: the manager stops"));
+    EXPECT_THAT(changes(), HasSubstr("23 1 0 15 8 0\n"));
+    EXPECT_TRUE(changes().ends_with("SwitchPortCongestionSetting 2 23 1 0 15 8 128\n")) << changes();
+}
+
+TEST_F(Manage, JsonIsOneObjectWithEveryNumber) {
+    const Outcome outcome = manage("--sweeps 3 --json --policy proportional --tick 1us");
+
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(outcome.err, "");
+    EXPECT_FALSE(object.at("applied"));
+    EXPECT_EQ(object.at("settings").at("wait"), "1000");
+    EXPECT_EQ(object.at("settings").at("sweep"), "10ms");
+    EXPECT_EQ(object.at("work").at("sweeps"), 3);
+    const json& first = object.at("decisions").at(0);
+    EXPECT_EQ(first.at("what"), "lower");
+    EXPECT_EQ(first.at("why"), "host waits");
+    EXPECT_EQ(first.at("port"), "S2 port 23");
+    EXPECT_EQ(first.at("victim"), "S1 port 15");
+    EXPECT_GT(first.at("victim_waited_ticks"), 1000);
+    EXPECT_EQ(first.at("old_rate"), 128);
+    EXPECT_LT(first.at("new_rate"), 128);
+    EXPECT_EQ(object.at("remarks").size(), 2u);
+    EXPECT_GE(object.at("commands").size(), 2u);
+}
+
+TEST_F(Manage, TellsASwitchThatDoesNotAnswerAndGoesOn) {
+    tool("smpquery",
+         "[ $2 = 1 ] && { echo 'smpquery: iberror: failed: node info query failed'; exit 255; }\n"
+         "printf '# Node info: Lid %s\\nGuid:.....0x%016d\\n' \"$2\" \"${2}0\"");
+
+    const Outcome outcome = manage("--sweeps 3");
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("S1 port 15: counters of its switch not read: smpquery nodeinfo 1: node info"));
+    EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: left alone: leads to a host and waited"));
+    EXPECT_THAT(outcome.out, HasSubstr("(3 missed)"));
+}
+
+TEST_F(Manage, FailsInOneLineWhenNothingAnswers) {
+    tool("smpquery", "echo 'smpquery: iberror: failed: node info query failed'; exit 255");
+
+    const Outcome outcome = manage("");
+
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_EQ(outcome.err, "loom: smpquery nodeinfo 2: node info query failed\n");
+}
+
+TEST(ManageUsage, IsExplained) {
+    const auto said = [](const std::string& arguments) {
+        const Outcome outcome = loom_program("manage " + arguments);
+        EXPECT_EQ(outcome.exit_code, 2) << arguments;
+        EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+        return outcome.err;
+    };
+
+    EXPECT_THAT(said(""), HasSubstr("say what to manage: --live"));
+    EXPECT_THAT(said("--live --sweep fast"), HasSubstr("--sweep: expected a time like 1.5s"));
+    EXPECT_THAT(said("--live --low 200 --default 100"), HasSubstr("the low marking rate must not exceed"));
+    EXPECT_THAT(said("--live --policy best"), HasSubstr("--policy: expected paper"));
+    EXPECT_THAT(said("--live --limit soon"), HasSubstr("--limit: expected a time"));
+    EXPECT_THAT(said("--live --cc-key-file /no/such/file"), HasSubstr("/no/such/file"));
+}
+
+}  // namespace
