@@ -28,11 +28,13 @@ Walk walk(const Network& network, PortIndex from, PortIndex to, Lid lid, std::ve
         if (port == routing::no_route || port == 0) return Walk::no_entry;
         const PortIndex leaving = fabric.port_index(graph.node(at), PortNum{port});
         out.push_back(leaving);
+        const routing::SwitchIndex next = graph.next(graph.channel(at, port));
+        if (next != routing::none) {
+            at = next;
+            continue;
+        }
         const PortIndex peer = fabric.port(leaving).peer;
-        if (peer == no_port) return Walk::open_port;
-        if (peer == to) return Walk::arrives;
-        at = graph.index(fabric.port(peer).node);
-        if (at == routing::none) return Walk::wrong_host;
+        return peer == to ? Walk::arrives : peer == no_port ? Walk::open_port : Walk::wrong_host;
     }
     return Walk::circle;
 }
