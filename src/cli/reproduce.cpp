@@ -1,6 +1,7 @@
 // loom reproduce: a paper's table beside ours, and whether it holds.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
 #include "loom/reproduce/reproduction.hpp"
@@ -25,6 +27,7 @@ struct Options {
     bool list = false;
     bool all = false;
     bool quick = false;
+    std::string plot;
     unsigned threads = 0;
 };
 
@@ -67,9 +70,13 @@ Cell verdict(bool holds) {
 void print(const Reproduction& reproduction, const Result& result, double seconds) {
     fmt::print("{}: {}\n{}\n\n", result.name, reproduction.paper, result.title);
     std::vector<loom::Column> columns{{"", Align::left}};
-    for (const reproduce::Column& column : result.columns) {
-        columns.push_back({column.name, Align::right});
-        columns.push_back({"ours", Align::right});
+    std::vector<bool> in_paper;  // by column; the others have no place for the paper's value
+    for (std::size_t i = 0; i < result.columns.size(); ++i) {
+        in_paper.push_back(std::any_of(result.rows.begin(), result.rows.end(), [i](const Row& row) {
+            return row.values[i].paper.has_value() || row.values[i].corrected.has_value();
+        }));
+        columns.push_back({result.columns[i].name, Align::right});
+        if (in_paper[i]) columns.push_back({"ours", Align::right});
     }
     columns.push_back({"verdict", Align::left});
     loom::Table table(columns);
@@ -80,8 +87,9 @@ void print(const Reproduction& reproduction, const Result& result, double second
             const reproduce::Column& column = result.columns[i];
             const auto expected = value.expected();
             const bool agrees = !expected || column.rule.agrees(*expected, value.ours);
-            cells.emplace_back((value.paper ? fmt::format("{:.{}f}", *value.paper, column.decimals) : "-") +
-                               (value.corrected ? "*" : ""));
+            if (in_paper[i])
+                cells.emplace_back((value.paper ? fmt::format("{:.{}f}", *value.paper, column.decimals) : "-") +
+                                   (value.corrected ? "*" : ""));
             cells.emplace_back(fmt::format("{:.{}f}", value.ours, column.decimals),
                                agrees ? Colour::none : Colour::red);
         }
@@ -125,6 +133,7 @@ int run(const Options& options) {
         for (const Reproduction& one : reproductions()) chosen.push_back(&one);
     }
     if (chosen.empty()) throw UsageError("reproduce what? a name, --all, or --list to see the names");
+    if (!options.plot.empty() && chosen.size() != 1) throw UsageError("--plot draws one reproduction");
 
     bool all_hold = true;
     nlohmann::json results = nlohmann::json::array();
@@ -136,6 +145,10 @@ int run(const Options& options) {
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         progress.finish();
         all_hold = all_hold && result.holds();
+        if (!options.plot.empty()) {
+            if (!result.picture) throw UsageError(result.name + " has no picture");
+            write_file(options.plot, result.picture->document());
+        }
         if (options.common.json) {
             results.push_back(to_json(result, seconds));
         } else {
@@ -156,6 +169,7 @@ void add_reproduce(CLI::App& program, int& exit_code) {
     app->add_flag("--list", options->list, "List what can be reproduced");
     app->add_flag("--all", options->all, "All of them");
     app->add_flag("--quick", options->quick, "Only the rows that take seconds; same rules");
+    app->add_option("--plot", options->plot, "Draw the figure, where the reproduction has one")->type_name("FILE.svg");
     app->add_option("-j,--threads", options->threads, "Threads to use; 0: as many as the machine has")
         ->check(thread_count())
         ->capture_default_str();
@@ -164,6 +178,7 @@ void add_reproduce(CLI::App& program, int& exit_code) {
         "Every number is computed anew from one configuration; the rule by which it is compared with the\n"
         "paper's is printed below the table. Exit status 1 when something does not hold.\n\n"
         "  loom reproduce zahavi-table-1\n"
+        "  loom reproduce zahavi-figure-6 --plot figure-6.svg\n"
         "  loom reproduce --all --json");
     app->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -15,6 +15,7 @@ Parts standard_parts() {
     parts.bisection = congestion::effective_bisection;
     parts.remap = congestion::optimise_mapping;
     parts.measure_mapping = congestion::measure_mapping;
+    parts.simulation = sim::make_simulation;
     return parts;
 }
 

@@ -11,6 +11,9 @@ std::span<const Reproduction> reproductions() {
     static constexpr std::array all{
         Reproduction{"zahavi-table-1", "Zahavi et al. 2009, Table I",
                      "shift contention of 21 trees under fat-tree and minimum-hop routing", zahavi_table_1},
+        Reproduction{"zahavi-figure-6", "Zahavi et al. 2009, Figure 6",
+                     "all-to-all latency on a 32-host tree under fat-tree and minimum-hop routing, SDR and DDR links",
+                     zahavi_figure_6},
         Reproduction{"hoefler-remap", "Hoefler 2008, II.6.1",
                      "a 16-node Bruck pattern before and after rank remapping, three metrics", hoefler_remap},
         Reproduction{"hoefler-fat-trees", "Hoefler 2008, Fig. II.24",

@@ -175,6 +175,8 @@ bool take_setting(Scenario& scenario, std::string_view word, Words& words) {
         choose(packet.flow_control, words, {"credits", "infinite"});
     } else if (word == "buffer-use") {
         choose(packet.buffer_use, words, {"shared", "per-output"});
+    } else if (word == "host-turns") {
+        choose(packet.host_turns, words, {"packet", "message"});
     } else if (word == "congestion") {
         take_congestion(packet.congestion, words);
     } else if (word == "loggops") {

@@ -1,6 +1,7 @@
 // Parts that are broken on purpose.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "loom/reproduce/reproduction.hpp"
@@ -20,6 +21,19 @@ inline Parts with_engine(std::string_view engine, std::string_view other) {
     parts.route = [engine, other, route = parts.route](std::string_view asked, const routing::SwitchGraph& graph,
                                                        const routing::RouteOptions& options) {
         return route(asked == engine ? other : asked, graph, options);
+    };
+    return parts;
+}
+
+// Simulations get other options than the reproduction wants.
+inline Parts with_options(std::function<void(sim::Options&)> change) {
+    Parts parts = standard_parts();
+    parts.simulation = [change = std::move(change), simulation = parts.simulation](
+                           sim::Level level, const sim::Network& network, const traffic::Schedule& schedule,
+                           const sim::Options& asked) {
+        sim::Options options = asked;
+        change(options);
+        return simulation(level, network, schedule, options);
     };
     return parts;
 }

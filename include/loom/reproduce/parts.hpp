@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "loom/congestion/mapping.hpp"
 #include "loom/fabric/presets.hpp"
 #include "loom/routing/engine.hpp"
+#include "loom/sim/simulation.hpp"
 
 namespace loom::reproduce {
 
@@ -31,6 +33,10 @@ struct Parts {
     std::function<congestion::MapMetrics(const congestion::Routes&, const traffic::Pattern&,
                                          std::span<const std::uint32_t>, congestion::Duplex)>
         measure_mapping;
+    // A test switches mechanisms off by changing the options on their way in.
+    std::function<std::unique_ptr<sim::Simulation>(sim::Level, const sim::Network&, const traffic::Schedule&,
+                                                   const sim::Options&)>
+        simulation;
 };
 
 // Loomband's own.

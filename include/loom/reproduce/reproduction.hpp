@@ -35,6 +35,7 @@ struct Reproduction {
 [[nodiscard]] const Reproduction& find_reproduction(std::string_view name);
 
 Result zahavi_table_1(const Parts&, const RunOptions&);
+Result zahavi_figure_6(const Parts&, const RunOptions&);
 Result hoefler_remap(const Parts&, const RunOptions&);
 Result hoefler_fat_trees(const Parts&, const RunOptions&);
 

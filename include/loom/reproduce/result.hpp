@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "loom/base/svg.hpp"
+
 namespace loom::reproduce {
 
 // When a number of ours agrees with the paper's. One rule holds for all rows of a column.
@@ -65,6 +67,7 @@ struct Result {
     std::vector<Claim> claims;
     std::vector<std::string> corrections;  // every number of the paper that was not taken as printed, and why
     std::vector<std::string> remarks;
+    std::optional<Svg> picture = {};
 
     [[nodiscard]] bool holds(const Row& row) const;
     // All rows, all claims, and at least one row.

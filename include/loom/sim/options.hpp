@@ -71,6 +71,11 @@ enum class FlowControl : std::uint8_t {
     credits,   // lossless, as InfiniBand is
     infinite,  // buffers without bound: what the fabric would do if nothing ever had to wait
 };
+// How the queue pairs of a host adapter that have something to send take turns.
+enum class HostTurns : std::uint8_t {
+    packet,   // a packet of each
+    message,  // a message of each: messages that were posted together leave one after the other
+};
 // How the outputs of a switch share an input's buffer.
 enum class BufferUse : std::uint8_t {
     shared,      // one pool for each (input, lane): a congested output can fill it, which makes victims
@@ -93,6 +98,7 @@ struct PacketOptions {
     PathChoice paths = PathChoice::tables;
     FlowControl flow_control = FlowControl::credits;
     BufferUse buffer_use = BufferUse::shared;
+    HostTurns host_turns = HostTurns::packet;
 };
 
 struct FlowOptions {

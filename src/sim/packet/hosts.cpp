@@ -117,9 +117,15 @@ void Hosts::list(Worker& worker, Endpoint endpoint, FlowIndex flow, std::int64_t
         return;
     }
     HostLane& line = lane(endpoint, pair.lane);
-    (line.first == no_index ? line.first : pairs_[line.last].next) = flow;
-    line.last = flow;
-    pair.next = no_index;
+    const bool begun = pair.left < executor_.schedule().op(pair.first).amount;
+    if (begun && plant_.options->host_turns == HostTurns::message && line.first != no_index) {
+        pair.next = line.first;
+        line.first = flow;
+    } else {
+        (line.first == no_index ? line.first : pairs_[line.last].next) = flow;
+        line.last = flow;
+        pair.next = no_index;
+    }
     ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << pair.lane);
 }
 
