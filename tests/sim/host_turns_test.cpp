@@ -24,7 +24,7 @@ TEST(HostTurns, PacketsOfTwoMessagesAlternate) {
 
     const Time apart = flows[1].ended - flows[0].ended;
 
-    EXPECT_NEAR(apart.microseconds(), 2.1, 0.1);  // a packet of 2 KiB at 8 Gbit/s
+    EXPECT_NEAR(apart.microseconds(), 4.1, 0.1);  // two packets of 2 KiB at 8 Gbit/s: A-B had begun when A-C came
 }
 
 TEST(HostTurns, MessagesFollowEachOther) {
