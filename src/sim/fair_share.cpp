@@ -1,6 +1,7 @@
 #include "sim/fair_share.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace loom::sim {
 namespace {
@@ -253,6 +254,9 @@ void FairShare::commit(Time now) {
             links_[l].load += difference;
         }
     }
+#ifndef NDEBUG
+    for (const Link l : involved_) assert(links_[l].load >= 0 && links_[l].load <= links_[l].capacity);
+#endif
     for (const Link l : involved_) links_[l].level = links_[l].new_level;
     for (const Link l : left_)
         if (links_[l].involved != attempt_) links_[l].level = 0;

@@ -1,5 +1,6 @@
 // The flow level: a message is a stream of its bytes, at the rate that is fair on the links it crosses.
 #include <algorithm>
+#include <cassert>
 #include <queue>
 
 #include "loom/base/error.hpp"
@@ -187,6 +188,7 @@ void FlowSimulation::enter(Rank rank, OpIndex send) {
 
 void FlowSimulation::end(std::uint32_t stream) {
     ends_.remove(stream);
+    assert(messages_[stream].left <= Wide{messages_[stream].rate} * (now_ - messages_[stream].since).ps);
     path_.clear();
     for (const FairShare::Link link : shares_.path(stream)) path_.emplace_back(link);
     const Message& message = messages_[stream];
