@@ -88,7 +88,7 @@ Engine::Engine(const Network& network, const traffic::Schedule& schedule, const 
       links_{plant_, ports_},
       executor_(schedule, options_.local),
       switches_(plant_, ports_, links_),
-      hosts_(plant_, ports_, links_, executor_, options_.local) {
+      hosts_(plant_, ports_, links_, executor_, options_) {
     part_entities(std::min({thread_count(options_.threads), most_workers, std::max(1u, plant_.entities)}));
     if (!ports_.marking.empty()) parameters_ = std::make_unique<Parameters>(*this);
     for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {

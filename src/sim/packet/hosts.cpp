@@ -8,15 +8,18 @@ namespace loom::sim::packet {
 namespace {
 
 constexpr std::int64_t timer_unit = 1'024'000;  // 1.024 us
+// Adapters do not keep step with each other. Without this, flows whose delays are whole multiples of each other lock in
+// phase, and one of them never meets the others.
+constexpr double throttle_jitter = 1.0 / 16;
 
 }  // namespace
 
-Hosts::Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const LocalCosts& costs)
+Hosts::Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const Options& options)
     : plant_(plant),
       ports_(ports),
       links_(links),
       executor_(executor),
-      costs_(costs),
+      costs_(options.local),
       control_(plant.options->congestion),
       throttling_(control_.switches.threshold != 0 && !control_.table.empty()),
       pairs_(executor.flow_count()),
@@ -38,6 +41,8 @@ Hosts::Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor,
     if (throttling_)
         indices_.resize(control_.scope == ControlScope::queue_pair ? pairs_.size()
                                                                    : plant.endpoint.size() * service_levels);
+    if (throttling_)
+        for (Endpoint e = 0; e < plant.endpoint.size(); ++e) jitter_.push_back(random_stream(options.seed, e));
     if (control_.notify == Notify::ack) owes_becn_.assign(pairs_.size(), 0);
     if (plant.options->paths == PathChoice::adaptive) arrived_.assign(schedule.size(), 0);
 }
@@ -162,7 +167,9 @@ void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std
         const HostControl& control = control_.hosts[message.sl];
         const unsigned index = index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, control, now);
         const std::int64_t time = plant_.serialise(plant_.endpoint[endpoint].port, packet.wire);
-        pair.allowed = now + time + static_cast<std::int64_t>(control_.table[index] * static_cast<double>(time));
+        const double stretch = 1 + throttle_jitter * (2 * jitter_[endpoint].unit() - 1);
+        pair.allowed =
+            now + time + static_cast<std::int64_t>(control_.table[index] * stretch * static_cast<double>(time));
     }
     if (!packet.has(Packet::last)) return;
     pair.first = next_message_[packet.op];

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "loom/base/random.hpp"
 #include "sim/executor.hpp"
 #include "sim/packet/links.hpp"
 
@@ -13,7 +14,7 @@ class Hosts {
 public:
     using OpIndex = traffic::OpIndex;
 
-    Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const LocalCosts& costs);
+    Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const Options& options);
 
     void handle(Worker& worker, Endpoint endpoint, const Event& event, std::int64_t now);
 
@@ -105,6 +106,7 @@ private:
     std::vector<OpIndex> next_message_;              // by operation
     std::vector<HostLane> lanes_;                    // by endpoint x lane
     std::vector<std::vector<Throttled>> throttled_;  // by endpoint, a heap
+    std::vector<Random> jitter_;                     // by endpoint
     std::vector<Index> indices_;                     // by flow, or by endpoint x service level
     std::vector<std::uint8_t> owes_becn_;            // by flow; with Notify::ack
     std::vector<std::uint32_t> arrived_;  // packets of a message, by operation; where they may overtake each other

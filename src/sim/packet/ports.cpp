@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "loom/base/error.hpp"
 
@@ -34,7 +35,7 @@ void check(const std::vector<LaneWeight>& table, const char* name) {
 
 }  // namespace
 
-Ports::Ports(const Plant& plant, const PacketOptions& options) : arbitration_(&options.arbitration) {
+Ports::Ports(const Plant& plant, const PacketOptions& options) : plant_(&plant), arbitration_(&options.arbitration) {
     lanes = plant.lanes;
     endless = options.flow_control == FlowControl::infinite;
     slots_a_lane = options.buffer_use == BufferUse::shared ? 1 : 256;
@@ -71,10 +72,29 @@ Ports::Ports(const Plant& plant, const PacketOptions& options) : arbitration_(&o
 void Ports::set_marking(Port port, const SwitchControl& control) {
     Marking& m = marking[port];
     const auto buffer = static_cast<std::uint32_t>(buffer_blocks) * block_bytes;
-    m.threshold_bytes = control.threshold == 0 ? UINT32_MAX : buffer / 16 * (16u - control.threshold);
+    m.threshold_bytes = control.threshold == 0 ? UINT32_MAX : buffer / 15 * (15u - control.threshold);
     m.rate = control.marking_rate;
     m.floor_bytes = static_cast<std::uint16_t>(control.packet_size * block_bytes);
     m.victim_mask = control.victim_mask;
+}
+
+bool Ports::oversubscribed(Port port) const {
+    const Port first = plant_->switch_info[plant_->entity[plant_->port[port].entity].index].first;
+    const unsigned words = plant_->mask_words;
+    double rate = 0;
+    for (unsigned v = 0; v < lanes; ++v) {
+        const std::size_t lane = std::size_t{port} * lanes + v;
+        for (unsigned w = 0; w < words; ++w) {
+            std::uint64_t inputs = mask[lane * words + w];
+            if (queue[lane].queued != 0 && queue[lane].last / 64 == w)
+                inputs |= std::uint64_t{1} << (queue[lane].last % 64);
+            for (; inputs != 0; inputs &= inputs - 1) {
+                const Port in = first + w * 64 + static_cast<unsigned>(std::countr_zero(inputs));
+                if (plant_->port[in].rate != 0) rate += 1.0 / plant_->port[in].rate;
+            }
+        }
+    }
+    return rate * plant_->port[port].rate > 1.0 + 1e-9;
 }
 
 unsigned Ports::choose_lane(Port port, unsigned eligible) {

@@ -26,8 +26,9 @@ struct alignas(64) Output {
 
 // One lane of an output.
 struct LaneQueue {
-    std::uint32_t queued = 0;  // bytes waiting in this switch for this output and lane
-    std::uint32_t last = 0;    // the input that was served last
+    std::uint32_t queued = 0;   // bytes waiting in this switch for this output and lane
+    std::uint32_t excused = 0;  // of these, the packet right behind the one sent last, from the same input
+    std::uint32_t last = 0;     // the input that was served last
 };
 
 // Turns of a VL arbitration table pair, as the standard has them.
@@ -83,8 +84,12 @@ struct Ports {
     void update_congestion(Port port, std::int64_t now) {
         Marking& m = marking[port];
         std::uint32_t queued = 0;
-        for (unsigned v = 0; v < lanes; ++v) queued = std::max(queued, queue[port * lanes + v].queued);
-        const bool congested = queued >= m.threshold_bytes && (!out[port].victim || m.victim_mask);
+        for (unsigned v = 0; v < lanes; ++v) {
+            const LaneQueue& lane = queue[port * lanes + v];
+            queued = std::max(queued, lane.queued - lane.excused);
+        }
+        const bool congested =
+            queued > m.threshold_bytes && (!out[port].victim || m.victim_mask) && oversubscribed(port);
         if (congested == m.congested) return;
         m.congested = congested;
         if (congested)
@@ -95,6 +100,11 @@ struct Ports {
     void set_marking(Port port, const SwitchControl& control);
 
 private:
+    // The links whose packets wait here, or were served last, are together faster than this one. Where they are not, a
+    // packet only waits for another that came at the same moment.
+    [[nodiscard]] bool oversubscribed(Port port) const;
+
+    const Plant* plant_;
     const LaneArbitration* arbitration_;
     LaneArbitration in_turn_;
     unsigned low_lanes_ = 0;

@@ -76,6 +76,7 @@ private:
         if (output.active == 0 && output.busy_until <= now && links_.may_send(out, packet)) {
             output.victim = false;
             if (ports_.lanes > 1) (void)ports_.choose_lane(out, 1u << packet.lane);
+            ports_.queue[std::size_t{out} * ports_.lanes + packet.lane].last = in - info.first;
             send(worker, out, in, number, packet, now);
             return;
         }
@@ -102,6 +103,7 @@ private:
         const std::size_t lane = std::size_t{port} * ports_.lanes + packet.lane;
         if (queue.head == none) {
             queue.head = n;
+            if (ports_.queue[lane].last == in) ports_.queue[lane].excused = packet.wire;
             ports_.mask[lane * plant_.mask_words + in / 64] |= std::uint64_t{1} << (in % 64);
             ports_.out[port].active |= static_cast<std::uint16_t>(1u << packet.lane);
         } else {
@@ -165,16 +167,14 @@ private:
             return;
         }
         links_.end_wait(out, now);
+        if (!ports_.marking.empty()) ports_.update_congestion(out, now);  // with the packet still in the queue
         Packet packet = dequeue(s, number, lane, in);
-        std::uint32_t& queued = ports_.queue[std::size_t{out} * ports_.lanes + lane].queued;
-        if (!ports_.marking.empty()) mark(out, packet, now);
-        queued -= packet.wire;
+        if (!ports_.marking.empty()) mark(out, packet);
         if (!ports_.marking.empty()) ports_.update_congestion(out, now);
         send(worker, out, plant_.switch_info[s].first + in, number, packet, now);
         if (output.active != 0) links_.wake(worker, out, output.busy_until);
     }
 
-    // The packet still counts as queued.
     Packet dequeue(std::uint32_t s, std::uint32_t out, unsigned lane, std::uint32_t in) {
         Pool& pool = pools_[s];
         Queue& queue = voqs_[voq_index(s, out, lane, in)];
@@ -185,7 +185,10 @@ private:
         pool.free = n;
         const Port port = plant_.switch_info[s].first + out;
         const std::size_t index = std::size_t{port} * ports_.lanes + lane;
-        ports_.queue[index].last = in;
+        LaneQueue& line = ports_.queue[index];
+        line.queued -= packet.wire;
+        line.last = in;
+        line.excused = queue.head == none ? 0 : pool.nodes[queue.head].packet.wire;
         if (queue.head == none) {
             ports_.mask[index * plant_.mask_words + in / 64] &= ~(std::uint64_t{1} << (in % 64));
             bool any = false;
@@ -196,8 +199,7 @@ private:
         return packet;
     }
 
-    void mark(Port out, Packet& packet, std::int64_t now) {
-        ports_.update_congestion(out, now);
+    void mark(Port out, Packet& packet) {
         Marking& marking = ports_.marking[out];
         if (marking.congested && packet.kind() == Packet::data && packet.wire >= marking.floor_bytes) {
             if (marking.unmarked >= marking.rate) {
