@@ -3,9 +3,9 @@
 
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "cli/fabric_file.hpp"
+#include "cli/manage.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
@@ -18,65 +18,11 @@
 namespace loom::cli {
 
 using manager::Apply;
-using manager::Decision;
 using nlohmann::ordered_json;
 
 namespace {
 
-struct Options {
-    Common common;
-    bool live = false;
-    bool apply = false;
-    bool reset_counters = false;
-    std::string fabric;
-    std::string adapter;
-    unsigned adapter_port = 0;
-    std::string key_file;
-    std::string limit = "10s";
-    unsigned jobs = 8;
-    std::vector<std::pair<std::string, std::string>> settings;  // as given
-};
-
-std::string port_name(const fabric::Fabric& fabric, PortIndex port) {
-    return fabric::describe(fabric, fabric.port(port).node, fabric.port(port).number);
-}
-
-ordered_json to_json(const Decision& d, const fabric::Fabric& fabric) {
-    ordered_json object{{"time_s", d.time.seconds()},
-                        {"sweep", d.sweep},
-                        {"what", to_string(d.what)},
-                        {"why", to_string(d.why)},
-                        {"port", port_name(fabric, d.port)},
-                        {"congested_ticks", d.congested},
-                        {"waited_ticks", d.waited},
-                        {"old_rate", d.old_rate},
-                        {"new_rate", d.new_rate},
-                        {"intervals", d.intervals},
-                        {"victims", d.victims}};
-    if (d.victim != no_port) {
-        object["victim"] = port_name(fabric, d.victim);
-        object["victim_waited_ticks"] = d.victim_waited;
-        object["data_before_words"] = d.data_before;
-        object["data_now_words"] = d.data_now;
-    }
-    if (!d.error.empty()) object["error"] = d.error;
-    return object;
-}
-
-ordered_json to_json(const manager::Work& work) {
-    return {{"sweeps", work.sweeps},         {"ports_read", work.reads}, {"ports_missed", work.missed},
-            {"rates_read", work.rate_reads}, {"rates_set", work.writes}, {"lowered", work.lowered},
-            {"restored", work.restored},     {"left_alone", work.left}};
-}
-
-std::string to_text(const manager::Work& work) {
-    return fmt::format("{}: {} read ({} missed), {} read, {} set; {} lowered, {} restored, {} left alone",
-                       counted(work.sweeps, "sweep", "sweeps"), counted(work.reads, "port", "ports"), work.missed,
-                       counted(work.rate_reads, "rate", "rates"), work.writes,
-                       counted(work.lowered, "congested port", "congested ports"), work.restored, work.left);
-}
-
-manager::LiveOptions live_options(const Options& options) {
+manager::LiveOptions live_options(const ManageOptions& options) {
     manager::LiveOptions live;
     live.apply = options.apply ? Apply::apply : Apply::dry_run;
     live.reset_counters = options.reset_counters;
@@ -96,72 +42,14 @@ manager::LiveOptions live_options(const Options& options) {
     return live;
 }
 
-// What was said and decided, printed as it comes or kept for the JSON object.
-class Log {
-public:
-    Log(const Common& common, Apply apply) : common_(common), apply_(apply) {}
+}  // namespace
 
-    void remark(const std::string& text) {
-        remarks_.push_back(text);
-        print_remarks({text}, common_);
-    }
-    // Told before the decision that it belongs to, and printed after it.
-    void command(const std::string& line) {
-        commands_.push_back(line);
-        pending_.push_back(line);
-    }
-    void decision(const Decision& decision, const fabric::Fabric& fabric, const manager::Settings& settings) {
-        if (common_.json) {
-            decisions_.push_back(to_json(decision, fabric));
-            return;
-        }
-        fmt::print("{}\n", describe(decision, fabric, settings));
-        flush();
-    }
-    void flush() {
-        if (common_.json) return;
-        for (const std::string& line : pending_)
-            fmt::print("{:14}{}: {}\n", "", apply_ == Apply::apply ? "ran" : "would run", line);
-        pending_.clear();
-        std::fflush(stdout);
-    }
-
-    void into(ordered_json& object) {
-        object["decisions"] = std::move(decisions_);
-        object["commands"] = commands_;
-        object["remarks"] = remarks_;
-    }
-
-private:
-    Common common_;
-    Apply apply_;
-    ordered_json decisions_ = ordered_json::array();
-    std::vector<std::string> commands_, pending_, remarks_;
-};
-
-ordered_json settings_json(const manager::Settings& settings) {
-    ordered_json object;
-    for (const manager::SettingInfo& info : manager::setting_keys())
-        object[std::string(info.key)] = get(settings, info.key);
-    return object;
-}
-
-// As they were given on the command line.
-void apply(const std::vector<std::pair<std::string, std::string>>& given, manager::Settings& settings) {
-    for (const auto& [key, value] : given) try {
-            set(settings, key, value);
-        } catch (const UsageError& error) {
-            throw UsageError(fmt::format("--{} (see loom manage --help)", error.what()));
-        }
-    check(settings);
-}
-
-void run_live(const Options& options) {
+void manage_live(const ManageOptions& options) {
     manager::Settings settings;
     settings.normal.reset();  // leave a real fabric as it was
-    apply(options.settings, settings);
+    take_settings(options, settings);
     manager::LiveOptions how = live_options(options);
-    Log log(options.common, how.apply);
+    ManageLog log(options.common, options.apply ? "ran" : "would run");
     how.remark = [&](const std::string& text) { log.remark(text); };
     how.command = [&](const std::string& line) { log.command(line); };
 
@@ -182,29 +70,29 @@ void run_live(const Options& options) {
                                  : "a dry run: nothing will be changed (--apply does)");
         std::fflush(stdout);
     }
-    const manager::Work work = run_manager(fabric, live, live, clock, settings,
-                                           [&](const Decision& decision) { log.decision(decision, fabric, settings); });
+    const manager::Work work = run_manager(fabric, live, live, clock, settings, [&](const manager::Decision& decision) {
+        log.decision(decision, fabric, settings);
+    });
     log.flush();
     if (!options.common.json) {
         fmt::print("{}; {} in {}\n", to_text(work), counted(live.processes(), "process", "processes"),
                    to_string(clock.now()));
         return;
     }
-    ordered_json object{
-        {"fabric", fabric.title}, {"applied", options.apply},      {"settings", settings_json(settings)},
-        {"work", to_json(work)},  {"processes", live.processes()}, {"seconds", clock.now().seconds()}};
+    ordered_json object{{"fabric", fabric.title}, {"applied", options.apply},      {"settings", to_json(settings)},
+                        {"work", to_json(work)},  {"processes", live.processes()}, {"seconds", clock.now().seconds()}};
     log.into(object);
     print_json(object);
 }
 
-}  // namespace
-
-void add_manage(CLI::App& program, int&) {
-    auto options = std::make_shared<Options>();
+void add_manage(CLI::App& program, int& exit_code) {
+    auto options = std::make_shared<ManageOptions>();
     CLI::App* app = program.add_subcommand("manage", "Watch a running fabric and manage its congestion");
-    app->add_option("FABRIC", options->fabric, "Fabric file with LIDs, from ibnetdiscover; discovered when not given");
+    app->add_option("FABRIC", options->fabric,
+                    "Fabric file; with --live one with LIDs, from ibnetdiscover, or none to discover it now");
+    app->add_option("-s,--scenario", options->scenario, "Manage a simulated fabric: a scenario at packet level")
+        ->type_name("FILE");
     app->add_flag("--live", options->live, "Manage the subnet this machine is on, through infiniband-diags");
-    app->add_flag("--apply", options->apply, "Change marking rates; without it a dry run shows what would be done");
     for (const manager::SettingInfo& info : manager::setting_keys()) {
         const std::string key(info.key);
         const std::string usual = key == "default" ? "found" : get(manager::Settings{}, key);
@@ -212,30 +100,69 @@ void add_manage(CLI::App& program, int&) {
                "--" + key, [options, key](const std::string& value) { options->settings.emplace_back(key, value); },
                std::string(info.summary))
             ->type_name(std::string(info.value))
-            ->default_str(usual);
+            ->default_str(usual)
+            ->group("Manager");
     }
+    app->add_flag("--apply", options->apply, "Change marking rates; without it a dry run shows what would be done")
+        ->group("With --live");
     app->add_flag("--reset-counters", options->reset_counters,
-                  "Reset 32-bit counters beyond half their range (with --apply): they stand still at its end");
-    app->add_option("--adapter", options->adapter, "Adapter to ask through, the tools' -C")->type_name("NAME");
+                  "Reset 32-bit counters beyond half their range (with --apply): they stand still at its end")
+        ->group("With --live");
+    app->add_option("--adapter", options->adapter, "Adapter to ask through, the tools' -C")
+        ->type_name("NAME")
+        ->group("With --live");
     app->add_option("--adapter-port", options->adapter_port, "Port of it, the tools' -P")
         ->type_name("N")
+        ->group("With --live")
         ->check(whole_number(1, 254));
     app->add_option("--cc-key-file", options->key_file, "File with the congestion management key, where one is set")
-        ->type_name("FILE");
-    app->add_option("--limit", options->limit, "Time limit of one command")->type_name("TIME")->capture_default_str();
-    app->add_option("--jobs", options->jobs, "Commands at once")->check(whole_number(1, 256))->capture_default_str();
+        ->type_name("FILE")
+        ->group("With --live");
+    app->add_option("--limit", options->limit, "Time limit of one command")
+        ->type_name("TIME")
+        ->group("With --live")
+        ->capture_default_str();
+    app->add_option("--jobs", options->jobs, "Commands at once")
+        ->type_name("N")
+        ->group("With --live")
+        ->check(whole_number(1, 256))
+        ->capture_default_str();
+    app->add_option("--set", options->lines,
+                    "Any line of a scenario, on top of the file: 'until 2ms', 'congestion threshold 15'")
+        ->type_name("LINE")
+        ->group("With --scenario")
+        ->allow_extra_args(false);
+    app->add_option("--compare", options->compare,
+                    "Play once for each of these and set them side by side: none,paper,two-step,history,proportional")
+        ->type_name("POLICIES")
+        ->group("With --scenario");
+    app->add_option("--plot", options->plot, "Draw the flows' throughput over time")
+        ->type_name("FILE.svg")
+        ->group("With --scenario");
     add_common(*app, options->common);
     app->footer(
         "Sweeps over the switch ports. A port is congested that was in the congested state for more than T_C, or\n"
         "leads to a host and waited more than T_W. Where that makes a port of a neighbouring switch wait more\n"
         "than T_W, more packets are marked at the congested port, until its victims slacken (T_D) or for T_I sweeps\n"
         "(Mizero 2016, with three lines corrected; see docs/manager.md). Every decision is a line with its numbers.\n"
-        "The interrupt key ends it; what was lowered is restored. Settings of the switches need root or a device\n"
-        "that may be opened; reading needs it, too.");
-    app->callback([options] {
-        if (!options->live)
-            throw UsageError("say what to manage: --live for the subnet of this machine (see loom manage --help)");
-        run_live(*options);
+        "The interrupt key ends it; what was lowered is restored. In a scenario, lines like 'manager sweep 2ms' set\n"
+        "the same, and options come on top.\n\n"
+        "  loom manage --live --sweeps 40                     a dry run of a minute\n"
+        "  loom manage --scenario testbed.scn --plot flows.svg\n"
+        "  loom manage --scenario testbed.scn --compare none,paper,history");
+    app->callback([options, &exit_code] {
+        const bool simulated = !options->scenario.empty();
+        if (options->live == simulated)
+            throw UsageError(
+                "say what to manage: --live for the subnet of this machine or --scenario FILE (see loom manage "
+                "--help)");
+        if (simulated && options->apply) throw UsageError("--apply is for --live; a scenario is always managed");
+        if (!simulated && !(options->compare + options->plot).empty())
+            throw UsageError("--compare and --plot are for --scenario");
+        if (simulated)
+            exit_code = manage_scenario(*options);
+        else
+            manage_live(*options);
     });
 }
 

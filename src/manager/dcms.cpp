@@ -43,7 +43,8 @@ struct Watched {
     std::vector<Slot> victims;         // in order
     std::uint32_t count = 0;           // sweeps since it was lowered, that one counted
     std::uint64_t lowered_in = 0;      // sweep
-    std::uint64_t not_before = 0;      // sweep in which a refused port is tried again
+    std::uint64_t not_before = 0;      // sweep in which a refused or futile port is tried again
+    std::uint32_t futile = 0;          // lowerings in a row that found no victim flow
     std::uint64_t last_congested = 0;  // sweep; 0 never
     std::uint16_t rate = 0;            // while low
     std::uint16_t normal = 0;          // to be restored
@@ -181,7 +182,7 @@ void Dcms::State::lower(Watched& root, Slot worst, Decision decision, Congestion
         std::uint16_t rate = settings.low;
         if (settings.policy.marking == Marking::proportional) {
             const double least = marked_share(root.normal), most = std::max(least, marked_share(settings.low));
-            root.share = least + waiting_share(ports[worst]) * (most - least);
+            root.share = least + settings.gain * waiting_share(ports[worst]) * (most - least);
             rate = static_cast<std::uint16_t>(std::lround(1.0 / root.share - 1.0));
         }
         accepted = set_rate(root, std::min(rate, root.rate), decision, parameters);  // never marks less than before
@@ -255,6 +256,10 @@ void Dcms::State::restore(Watched& root, Why why, Time now, CongestionParameters
     if (!accepted) return;
     ++work.restored;
     root.low = false;
+    // Relieved in the first sweep after it was lowered: nothing but contributors went through the victim ports.
+    root.futile = why == Why::no_victims && root.count == 2 ? std::min(root.futile + 1, 31u) : 0;
+    if (settings.policy.patience == Patience::backoff && root.futile != 0)
+        root.not_before = sweep + 1 + std::min(settings.longest_backoff, 1u << root.futile);
     if (settings.readings.restore == Reading::literal) return;
     root.victims.clear();
     root.count = 0;
@@ -269,7 +274,7 @@ void Dcms::State::mark_more(Watched& root, Time now, CongestionParameters& param
     }
     if (worst == nullptr) return;
     const double least = marked_share(root.normal), most = std::max(least, marked_share(settings.low));
-    root.share = std::min(most, root.share + waiting_share(*worst) * (most - least));
+    root.share = std::min(most, root.share + settings.gain * waiting_share(*worst) * (most - least));
     const auto rate = static_cast<std::uint16_t>(std::lround(1.0 / root.share - 1.0));
     if (rate == root.rate) return;
     Decision decision = about(root, What::mark_more, now);

@@ -1,6 +1,9 @@
 #include "loom/manager/settings.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <charconv>
 
 #include "loom/base/error.hpp"
 #include "loom/base/text.hpp"
@@ -17,6 +20,7 @@ std::string to_string(const Policy& policy) {
     add(policy.sweeping == Sweeping::two_step, "two-step");
     add(policy.attention == Attention::history, "history");
     add(policy.marking == Marking::proportional, "proportional");
+    add(policy.patience == Patience::backoff, "backoff");
     return text.empty() ? "paper" : text;
 }
 
@@ -31,6 +35,8 @@ std::optional<Policy> parse_policy(std::string_view text) {
             policy.attention = Attention::history;
         else if (word == "proportional")
             policy.marking = Marking::proportional;
+        else if (word == "backoff")
+            policy.patience = Patience::backoff;
         else
             return std::nullopt;
         if (word.size() == text.size()) return policy;
@@ -52,6 +58,10 @@ void check(const Settings& settings) {
             "the history policy must survey all ports and remember for at least 1 sweep");
     require(settings.policy.marking != Marking::proportional || settings.tick > Time{},
             "the tick of the wait counter must be longer than 0");
+    require(settings.policy.marking != Marking::proportional || (settings.gain > 0 && settings.gain <= 1),
+            "the gain of proportional marking must be above 0 and at most 1");
+    require(settings.policy.patience != Patience::backoff || settings.longest_backoff >= 1,
+            "the longest backoff must be at least 1 sweep");
 }
 
 namespace {
@@ -77,6 +87,14 @@ Time time(std::string_view text) {
     const auto value = parse_time(text);
     if (!value || *value == Time{}) refuse("a time like 1.5s or 200us", text);
     return *value;
+}
+
+double share(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0 && value <= 1))
+        refuse("a number above 0, at most 1", text);
+    return value;
 }
 
 // Exact, unlike to_string(Time).
@@ -150,10 +168,10 @@ const std::array keys{
                 s.normal = static_cast<std::uint16_t>(number(v, 0, 65535));
         },
         [](const Settings& s) { return s.normal ? std::to_string(*s.normal) : std::string("found"); }},
-    Key{{"policy", "NAME", "paper, or any of two-step, history and proportional joined by +"},
+    Key{{"policy", "NAME", "paper, or any of two-step, history, proportional and backoff joined by +"},
         [](Settings& s, std::string_view v) {
             const auto policy = parse_policy(v);
-            if (!policy) refuse("paper, or two-step, history and proportional joined by +", v);
+            if (!policy) refuse("paper, or two-step, history, proportional and backoff joined by +", v);
             s.policy = *policy;
         },
         [](const Settings& s) { return to_string(s.policy); }},
@@ -169,6 +187,12 @@ const std::array keys{
     Key{{"tick", "TIME", "proportional: what one count of the waiting counter stands for"},
         [](Settings& s, std::string_view v) { s.tick = time(v); },
         [](const Settings& s) { return text_of(s.tick); }},
+    Key{{"gain", "SHARE", "proportional: packets marked more for each sweep that a victim waits all the time"},
+        [](Settings& s, std::string_view v) { s.gain = share(v); },
+        [](const Settings& s) { return fmt::format("{}", s.gain); }},
+    Key{{"longest-backoff", "N", "backoff: sweeps that a port without victim flows is left alone at most"},
+        [](Settings& s, std::string_view v) { s.longest_backoff = static_cast<std::uint32_t>(number(v, 1, most32)); },
+        [](const Settings& s) { return std::to_string(s.longest_backoff); }},
     Key{{"sweeps", "N", "Stop after so many sweeps; 0 goes on"},
         [](Settings& s, std::string_view v) { s.sweeps = number(v, 0, most64); },
         [](const Settings& s) { return std::to_string(s.sweeps); }},

@@ -155,11 +155,78 @@ TEST(ManageUsage, IsExplained) {
     };
 
     EXPECT_THAT(said(""), HasSubstr("say what to manage: --live"));
+    EXPECT_THAT(said("--live --scenario x.scn"), HasSubstr("say what to manage: --live"));
+    EXPECT_THAT(said("--scenario x.scn --apply"), HasSubstr("--apply is for --live"));
+    EXPECT_THAT(said("--live --plot x.svg"), HasSubstr("--compare and --plot are for --scenario"));
     EXPECT_THAT(said("--live --sweep fast"), HasSubstr("--sweep: expected a time like 1.5s"));
     EXPECT_THAT(said("--live --low 200 --default 100"), HasSubstr("the low marking rate must not exceed"));
     EXPECT_THAT(said("--live --policy best"), HasSubstr("--policy: expected paper"));
     EXPECT_THAT(said("--live --limit soon"), HasSubstr("--limit: expected a time"));
     EXPECT_THAT(said("--live --cc-key-file /no/such/file"), HasSubstr("/no/such/file"));
+}
+
+// The testbed of the paper, a thousand times quicker: A and B send to D, and X to Y through the same cable as A.
+constexpr const char* testbed =
+    "switch S1 36\nswitch S2 36\nhost A\nhost X\nhost B\nhost C\nhost D\nhost Y\n"
+    "link X S1:11 4xSDR\nlink A S1:12 4xSDR\nlink S1:15 S2:20 4xQDR\nlink B S2:21 4xSDR\nlink C S2:22 4xSDR\n"
+    "link D S2:23 4xSDR\nlink Y S2:24 4xSDR\n"
+    "flow B-D from B to D endless message 256KiB window 2\nflow C-D from C to D endless message 256KiB window 2\n"
+    "flow X-Y from X to Y endless message 256KiB window 2\n"
+    "flow A-D from A to D endless message 256KiB window 2 start 5ms\nuntil 30ms\n"
+    "congestion threshold 15\ncongestion marking_rate 128\ncongestion ccti_timer 75\ncongestion cct linear 128 1\n"
+    "manager sweep 1.5ms\nmanager congestion 8000\nmanager wait 27400\nmanager data 30000\n";
+
+class ManageScenario : public testing::Test {
+protected:
+    [[nodiscard]] Outcome manage(const std::string& arguments, const std::string& more = {}) const {
+        std::ofstream(folder_.file("bed.scn")) << testbed << more;
+        return loom_program("manage --scenario " + folder_.file("bed.scn") + " " + arguments);
+    }
+
+    loom::test::TemporaryFolder folder_;
+};
+
+TEST_F(ManageScenario, ProtectsTheVictimFlow) {
+    const Outcome outcome = manage("--plot " + folder_.file("flows.svg"));
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: left alone: congested for"));
+    EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: marking rate 128 -> 0: congested for"));
+    EXPECT_THAT(outcome.out, HasSubstr("and S1 port 15 waited"));
+    EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: marking rate 0 -> 128: low for 8 sweeps (T_I 8), 1 victim left"));
+    EXPECT_THAT(outcome.out, HasSubstr("sweeps: "));
+    EXPECT_THAT(outcome.out, HasSubstr("X-Y"));
+    EXPECT_THAT(loom::test::slurp(folder_.path() / "flows.svg"), HasSubstr("<svg"));
+}
+
+TEST_F(ManageScenario, SetsPoliciesSideBySide) {
+    const Outcome outcome = manage("--json --compare none,paper,history+proportional");
+
+    const json rows = json::parse(outcome.out).at("policies");
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_EQ(rows[0].at("policy"), "none");
+    EXPECT_EQ(rows[0].at("work").at("rates_set"), 0);
+    EXPECT_EQ(rows[2].at("policy"), "history+proportional");
+    const double alone = rows[0].at("gbit_per_s").at("X-Y"), managed = rows[1].at("gbit_per_s").at("X-Y");
+    EXPECT_GT(managed, 1.3 * alone);  // the victim flow
+    EXPECT_LT(rows[2].at("work").at("ports_read"), rows[1].at("work").at("ports_read"));
+}
+
+TEST_F(ManageScenario, AsPrintedNothingIsEverLowered) {
+    const Outcome outcome = manage("--json --as-printed victim");
+
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(object.at("work").at("lowered"), 0);
+    EXPECT_EQ(object.at("settings").at("sweep"), "1500us");
+    EXPECT_EQ(object.at("settings").at("as-printed"), "victim");
+}
+
+TEST_F(ManageScenario, RefusesWhatItCannotManage) {
+    EXPECT_THAT(manage("--set 'level flow'").err, HasSubstr("only the packet level has congestion control"));
+    EXPECT_THAT(manage("", "manager sweep soon\n").err, HasSubstr("bed.scn:29: sweep: expected a time"));
+    EXPECT_THAT(manage("", "manager speed 3\n").err, HasSubstr("bed.scn:29: expected a setting of the manager"));
+    EXPECT_THAT(manage("--compare none,best").err, HasSubstr("--compare: expected none or a policy, got \"best\""));
+    EXPECT_THAT(manage("--set 'congestion threshold 0'").err, HasSubstr("congestion control is off"));
 }
 
 }  // namespace

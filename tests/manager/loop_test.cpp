@@ -184,16 +184,44 @@ TEST_F(Loop, ProportionalMarksAsMuchAsVictimsWait) {
 
     (void)run(settings);
 
-    // It waited 42,000,000 ticks of 22 ns in 1.5 s: 61.6 percent. One packet in 1 / (1/129 + 0.616 * 128/129).
-    ASSERT_GE(decisions.size(), 2u);
-    EXPECT_EQ(decisions[0].new_rate, 1);
-    EXPECT_EQ(decisions[1].what, What::mark_more);  // one packet in two did not do on this testbed
-    EXPECT_EQ(decisions[1].new_rate, 0);
-    EXPECT_THAT(line(1), HasSubstr("marking rate 1 -> 0: S1 port 15 waited 42,000,000 ticks (T_W 27,400,000) still"));
+    // It waited 42,000,000 ticks of 22 ns in 1.5 s: 61.6 percent; a quarter of that is marked, 1/129 was before.
+    ASSERT_GE(decisions.size(), 3u);
+    EXPECT_EQ(decisions[0].new_rate, 5);
+    EXPECT_EQ(decisions[1].what, What::mark_more);  // nothing but 0 does on this testbed
+    EXPECT_EQ(decisions[1].new_rate, 2);
+    EXPECT_THAT(line(1), HasSubstr("marking rate 5 -> 2: S1 port 15 waited 42,000,000 ticks (T_W 27,400,000) still"));
+}
+
+TEST_F(Loop, BackoffTriesLessAndLessOftenWhereThereIsNoVictimFlow) {
+    living = FakeFabric(testbed.behaviour(parameters, seconds(4.5), Time{}, seconds(1000)), seconds(60));
+    Settings settings;
+    settings.policy = *parse_policy("backoff");
+    settings.longest_backoff = 4;
+
+    (void)run(settings);
+
+    std::vector<std::uint64_t> lowered;
+    for (const Decision& decision : decisions)
+        if (decision.what == What::lower) lowered.push_back(decision.sweep);
+    // Low for one sweep, then left alone for 2, 4, 4, ... sweeps.
+    EXPECT_THAT(lowered, ElementsAre(5, 9, 15, 21, 27, 33, 39));
+}
+
+TEST_F(Loop, BackoffForgetsWhenThereWasAVictimFlow) {
+    Settings settings;
+    settings.policy = *parse_policy("backoff");
+
+    (void)run(settings);
+
+    ASSERT_GE(decisions.size(), 3u);
+    EXPECT_EQ(decisions[1].why, Why::duration);
+    EXPECT_EQ(decisions[2].what, What::lower);
+    EXPECT_EQ(decisions[2].sweep, decisions[1].sweep + 1);
 }
 
 TEST(Policies, HaveNames) {
-    for (const char* name : {"paper", "two-step", "history", "proportional", "two-step+history+proportional"}) {
+    for (const char* name :
+         {"paper", "two-step", "history", "proportional", "backoff", "two-step+history+proportional+backoff"}) {
         const auto policy = parse_policy(name);
 
         ASSERT_TRUE(policy.has_value()) << name;
@@ -216,6 +244,8 @@ TEST(SettingsCheck, RefusesNonsense) {
     refuses([](Settings& s) { s.policy.sweeping = Sweeping::two_step, s.calm_sweep = seconds(1); });
     refuses([](Settings& s) { s.policy.attention = Attention::history, s.survey = 0; });
     refuses([](Settings& s) { s.policy.marking = Marking::proportional, s.tick = {}; });
+    refuses([](Settings& s) { s.policy.marking = Marking::proportional, s.gain = 0; });
+    refuses([](Settings& s) { s.policy.patience = Patience::backoff, s.longest_backoff = 0; });
 }
 
 TEST(SettingsCheck, AFabricWithoutSwitchPortsIsRefused) {
@@ -259,6 +289,8 @@ TEST(SettingsText, SaysWhatWasExpected) {
     EXPECT_EQ(refused("sweep", "fast"), "sweep: expected a time like 1.5s or 200us, got \"fast\"");
     EXPECT_EQ(refused("low", "65536"), "low: expected a whole number from 0 to 65535, got \"65536\"");
     EXPECT_EQ(refused("intervals", "0"), "intervals: expected a whole number from 1 to 4294967295, got \"0\"");
+    EXPECT_EQ(refused("gain", "2"), "gain: expected a number above 0, at most 1, got \"2\"");
+    EXPECT_THAT(refused("gain", "nan"), HasSubstr("above 0"));
     EXPECT_THAT(refused("policy", "best"), HasSubstr("policy: expected paper, or two-step"));
     EXPECT_THAT(refused("as-printed", "victim,"), HasSubstr("as-printed: expected victim, count, restore"));
 }

@@ -28,7 +28,7 @@ struct Readings {
     return {Reading::literal, Reading::literal, Reading::literal};
 }
 
-// Three choices that do not depend on each other. All at their first value: the paper's manager.
+// Four choices that do not depend on each other. All at their first value: the paper's manager.
 enum class Sweeping : std::uint8_t {
     steady,    // one interval
     two_step,  // a longer one until a congestion event is detected, the shorter one while it lasts
@@ -39,16 +39,21 @@ enum class Attention : std::uint8_t {
 };
 enum class Marking : std::uint8_t {
     two_values,    // low or default
-    proportional,  // the share of packets that are marked grows with the share of time that victims wait
+    proportional,  // as much as it takes: the share of packets that are marked grows with the time that victims wait
+};
+enum class Patience : std::uint8_t {
+    none,
+    backoff,  // a port whose lowering found no victim flow is left alone for twice as many sweeps each time
 };
 struct Policy {
     Sweeping sweeping = Sweeping::steady;
     Attention attention = Attention::all;
     Marking marking = Marking::two_values;
+    Patience patience = Patience::none;
 
     friend bool operator==(const Policy&, const Policy&) = default;
 };
-// "paper", or any of "two-step", "history", "proportional" joined by '+'.
+// "paper", or any of "two-step", "history", "proportional", "backoff" joined by '+'.
 [[nodiscard]] std::string to_string(const Policy& policy);
 [[nodiscard]] std::optional<Policy> parse_policy(std::string_view text);
 
@@ -70,6 +75,8 @@ struct Settings {
     std::uint32_t survey = 8;              // history: every so many sweeps all ports are read; the first two always
     std::uint32_t memory = 32;             // history: sweeps after which a port that was congested is forgotten
     Time tick = nanoseconds(22);           // proportional: of the wait counter; the paper's testbed has 22 ns
+    double gain = 0.25;                    // proportional: share of packets for the share of time waited, each sweep
+    std::uint32_t longest_backoff = 32;    // backoff: sweeps
 
     std::uint64_t sweeps = 0;  // then stop; 0: when the clock says so
 };
