@@ -13,6 +13,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
+#include "loom/base/text.hpp"
 #include "loom/sim/record.hpp"
 #include "loom/sim/scenario.hpp"
 #include "loom/sim/setup.hpp"
@@ -52,7 +53,8 @@ constexpr LineOption line_options[] = {
     {"--place", "place", "HOW|FILE", "Where ranks sit: order (default), keepers, random, or a file with a host a line",
      fabric_group},
     {"--hosts", "hosts", "LIST", "Ranks sit on these hosts, as Slurm writes them: node[001-018,020]", fabric_group},
-    {"--lids", "lids", "first|spread", "Which of a host's LIDs messages use (LMC)", fabric_group},
+    {"--lid", "lids", "0|spread",
+     "Which of a host's LIDs is used (LMC): the first, or spread over all by sender and receiver", fabric_group},
     {"--level", "level", "packet|flow|message", "How closely to look (default packet)", time_group},
     {"--until", "until", "TIME", "End there, finished or not", time_group},
     {"--sample", "sample", "TIME", "Between samples (default: 200 to 400 of them)", time_group},
@@ -97,20 +99,28 @@ std::string flow_line(const std::string& text, std::uint64_t bytes) {
     return fmt::format("flow {} from {} to {} bytes {}", quoted(from + '-' + to), quoted(from), quoted(to), bytes);
 }
 
+// The line of a scenario that an option stands for.
+std::string line_of(const Scenario& scenario, std::string_view keyword, const std::string& value) {
+    if (keyword == "congestion cct" || keyword == "loggops") return fmt::format("{} {}", keyword, value);
+    if (keyword == "lids" && value != "spread") {
+        if (value != "0") throw UsageError(fmt::format("--lid: expected 0 or spread, got {}", excerpt(value)));
+        return "lids first";
+    }
+    constexpr std::string_view pairs = "pairs:";
+    if (keyword == "pattern" && value.starts_with(pairs))
+        return fmt::format("pattern {}", quoted(std::string(pairs) + from_here(scenario, value.substr(pairs.size()))));
+    const bool file = keyword == "goal" || (keyword == "place" && std::filesystem::exists(value));
+    return fmt::format("{} {}", keyword, quoted(file ? from_here(scenario, value) : value));
+}
+
 void take_options(Scenario& scenario, const Options& options) {
     use_fabric(scenario, options.fabric, options.tables);
     for (std::size_t i = 0; i < options.lines.size(); ++i) {
-        const LineOption& line = line_options[i];
-        const std::string& value = options.lines[i];
-        if (value.empty()) continue;
-        const std::string_view keyword = line.keyword;
-        const std::string_view option = std::string_view(line.option).substr(std::string_view(line.option).find("--"));
-        const bool file = keyword == "goal" || (keyword == "place" && std::filesystem::exists(value));
+        if (options.lines[i].empty()) continue;
+        const std::string_view keyword = line_options[i].keyword, names = line_options[i].option;
         if (keyword == "engine") scenario.tables_file.clear();
-        const bool many = keyword == "congestion cct" || keyword == "loggops";
-        sim::take_line(scenario,
-                       fmt::format("{} {}", keyword, many ? value : quoted(file ? from_here(scenario, value) : value)),
-                       {std::string(option), 0});
+        sim::take_line(scenario, line_of(scenario, keyword, options.lines[i]),
+                       {std::string(names.substr(names.find("--"))), 0});
     }
     for (const std::string& flow : options.flows)
         sim::take_line(scenario, flow_line(flow, scenario.bytes), {"--flow", 0});

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -107,11 +106,6 @@ std::uint64_t endless_bytes(const FlowPlan& flow, const Setup& setup, Time until
     return static_cast<std::uint64_t>(span * 1e-12 * 125'000 * (megabits == 0 ? 32'000 : megabits)) + flow.message;
 }
 
-struct Ends {
-    PortIndex from = no_port;
-    PortIndex to = no_port;
-};
-
 void add_flow(traffic::ScheduleBuilder& builder, const FlowPlan& flow, std::uint32_t index, std::uint64_t bytes) {
     const Rank from{2 * index}, to{2 * index + 1};
     constexpr std::uint32_t none = 0xffffffffu;
@@ -138,32 +132,36 @@ void add_flow(traffic::ScheduleBuilder& builder, const FlowPlan& flow, std::uint
     }
 }
 
-void make_flows(const Scenario& scenario, Setup& setup) {
-    std::unordered_map<std::string, PortIndex> hosts;
-    for (std::uint32_t i = 0; i < setup.fabric.node_count(); ++i) {
-        const NodeId node{i};
-        if (setup.fabric.node(node).kind == fabric::NodeKind::switch_) continue;
-        for (const fabric::Port& port : setup.fabric.ports(node))
-            if (port.connected())
-                hosts.emplace(setup.fabric.node(node).name, setup.fabric.port_index(node, port.number));
-    }
-    const auto find = [&](const std::string& name, const FlowPlan& flow) {
-        if (setup.graph == nullptr) return no_port;
-        const auto found = hosts.find(name);
-        if (found == hosts.end())
-            refuse(flow.source, fmt::format("expected a host of the fabric with a cable, got {}", excerpt(name)));
-        return found->second;
+// Two ranks for each flow. Hosts are named as placements name them: by name, its first word, GUID or LID.
+fabric::Placement place_flows(const std::vector<FlowPlan>& flows, const fabric::Fabric& fabric) {
+    std::string names;
+    for (const FlowPlan& flow : flows) names += flow.from + '\n' + flow.to + '\n';
+    const auto refuse_host = [&](std::size_t rank) {
+        const FlowPlan& flow = flows[rank / 2];
+        refuse(flow.source, fmt::format("expected a host of the fabric that is connected to a switch, got {}",
+                                        excerpt(rank % 2 == 0 ? flow.from : flow.to)));
     };
+    fabric::Placement placement;
+    try {
+        placement = fabric::read_placement(fabric, names, "hosts");
+    } catch (const ParseError& error) {
+        refuse_host(error.line() - 1);
+    }
+    for (std::size_t rank = 0; rank < placement.ranks(); ++rank)
+        if (placement.hosts[rank] == no_port) refuse_host(rank);
+    if (placement.ranks() != 2 * flows.size())
+        throw Error("a flow goes from one host to another; expected no lists of hosts");
+    return placement;
+}
+
+void make_flows(const Scenario& scenario, Setup& setup) {
+    if (setup.graph != nullptr) setup.placement = place_flows(scenario.flows, setup.fabric);
     std::uint64_t operations = 0;
     traffic::ScheduleBuilder builder(2 * scenario.flows.size());
     for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
         const FlowPlan& flow = scenario.flows[i];
-        const Ends ends{find(flow.from, flow), find(flow.to, flow)};
-        if (setup.graph != nullptr) {
-            setup.placement.hosts.push_back(ends.from);
-            setup.placement.hosts.push_back(ends.to);
-        }
-        const std::uint64_t bytes = flow.endless ? endless_bytes(flow, setup, *scenario.until, ends.from) : flow.bytes;
+        const PortIndex host = setup.graph == nullptr ? no_port : setup.placement.hosts[2 * i];
+        const std::uint64_t bytes = flow.endless ? endless_bytes(flow, setup, *scenario.until, host) : flow.bytes;
         operations += 2 * (bytes / flow.message + 1);
         if (operations > traffic::most_operations)
             refuse(flow.source, fmt::format("the flows have more than {} messages; expected larger ones",
@@ -177,7 +175,10 @@ void make_flows(const Scenario& scenario, Setup& setup) {
 }
 
 void make_pattern(const Scenario& scenario, Setup& setup, std::size_t ranks) {
-    const auto pattern = traffic::make_pattern(scenario.pattern, ranks, scenario.options.seed);
+    constexpr std::string_view pairs = "pairs:";
+    std::string spec = scenario.pattern;
+    if (spec.starts_with(pairs)) spec = std::string(pairs) + resolve(scenario, spec.substr(pairs.size())).string();
+    const auto pattern = traffic::make_pattern(spec, ranks, scenario.options.seed);
     setup.traffic = fmt::format("pattern {}, {} a message", pattern->name(), human_bytes(scenario.bytes));
     if (setup.graph == nullptr)
         setup.schedule = traffic::from_pattern(*pattern, scenario.bytes, scenario.parting);

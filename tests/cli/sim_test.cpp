@@ -121,7 +121,8 @@ TEST_F(SimCommand, ScenariosFindTheirFilesBesideThem) {
     EXPECT_EQ(found.exit_code, 0) << found.err;
     EXPECT_THAT(found.out, HasSubstr("pattern ring, 4.0 KiB a message, 16 ranks, tables of ftree"));
     EXPECT_EQ(nobody.exit_code, 2);
-    EXPECT_THAT(nobody.err, HasSubstr("b.scn:4: expected a host of the fabric with a cable, got \"nobody\""));
+    EXPECT_THAT(nobody.err,
+                HasSubstr("b.scn:4: expected a host of the fabric that is connected to a switch, got \"nobody\""));
 }
 
 TEST_F(SimCommand, SaysNoWhenTrafficIsStuck) {
@@ -142,6 +143,9 @@ TEST_F(SimCommand, RefusesWhatMakesNoSense) {
              {"sim " + tree + " -p nonsense --level flow", "nonsense"},
              {"sim " + tree + " -p shift --goal x", "one kind of traffic"},
              {"sim " + tree + " --level flow --flow 'f from host00 to host01'", "--flow: expected a flow such as"},
+             {"sim " + tree + " --level flow --flow 'f from host[00-01] to host02 bytes 1'", "no lists of hosts"},
+             {"sim " + tree + " --level flow --flow 'f from - to host02 bytes 1'", "got \"-\""},
+             {"sim " + tree + " --level flow -p shift --lid 3", "--lid: expected 0 or spread"},
              {"sim " + tree + " --level flow --flow host00:host01 --until 5", "--until: expected a time to end at"},
              {"sim " + tree + " --level flow -p shift --ranks 17", "17 ranks were asked for"},
              {"sim " + tree + " --level flow -p shift --set 'congestion nothing 3'", "--set: expected threshold"},
