@@ -113,13 +113,18 @@ TEST_F(SimCommand, SamplesGoIntoJson) {
 
 TEST_F(SimCommand, ScenariosFindTheirFilesBesideThem) {
     std::ofstream(folder.file("a.scn")) << "fabric tree.json\nlevel flow\nengine ftree\npattern ring\nbytes 4KiB\n";
+    std::ofstream(folder.file("p.txt")) << "0 1\n2 3\n";
+    std::ofstream(folder.file("p.scn")) << "fabric tree.json\nlevel flow\npattern pairs:p.txt\n";
     std::ofstream(folder.file("b.scn")) << "fabric tree.json\nlevel flow\n\nflow f from host00 to nobody bytes 1\n";
 
     const Outcome found = loom_program("sim -s " + folder.file("a.scn"));
+    const Outcome pairs = loom_program("sim --json -s " + folder.file("p.scn"));
     const Outcome nobody = loom_program("sim -s " + folder.file("b.scn"));
 
     EXPECT_EQ(found.exit_code, 0) << found.err;
     EXPECT_THAT(found.out, HasSubstr("pattern ring, 4.0 KiB a message, 16 ranks, tables of ftree"));
+    ASSERT_EQ(pairs.exit_code, 0) << pairs.err;
+    EXPECT_EQ(json::parse(pairs.out)["flow_count"], 2);
     EXPECT_EQ(nobody.exit_code, 2);
     EXPECT_THAT(nobody.err,
                 HasSubstr("b.scn:4: expected a host of the fabric that is connected to a switch, got \"nobody\""));
