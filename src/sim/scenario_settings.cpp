@@ -181,6 +181,10 @@ bool take_setting(Scenario& scenario, std::string_view word, Words& words) {
         take_congestion(packet.congestion, words);
     } else if (word == "loggops") {
         take_loggops(options.message.parameters, words);
+    } else if (word == "local-copy") {
+        set_number(options.local.copy, words, "picoseconds a byte", 0, 1'000'000'000);
+    } else if (word == "local-reduce") {
+        set_number(options.local.reduce, words, "picoseconds a byte", 0, 1'000'000'000);
     } else if (word == "handshake") {
         options.message.handshake = words.on_off("a handshake");
     } else {

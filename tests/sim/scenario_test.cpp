@@ -83,13 +83,14 @@ TEST(Scenario, ReadsCongestionControl) {
 }
 
 TEST(Scenario, ReadsTheMessageLevelWithoutAFabric) {
-    const Scenario s =
-        parse_scenario("level message\nranks 8\npattern ring\nloggops L 1us o 200ns G 400 S 4KiB\n", "s");
+    const Scenario s = parse_scenario(
+        "level message\nranks 8\npattern ring\nloggops L 1us o 200ns G 400 S 4KiB\nlocal-copy 50\n", "s");
 
     EXPECT_EQ(s.level, Level::message);
     EXPECT_EQ(s.options.message.parameters.L, microseconds(1));
     EXPECT_EQ(s.options.message.parameters.G, 400);
     EXPECT_EQ(s.options.message.parameters.S, 4096u);
+    EXPECT_EQ(s.options.local.copy, 50);
 }
 
 struct Bad {
