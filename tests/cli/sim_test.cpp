@@ -140,6 +140,20 @@ TEST_F(SimCommand, SaysNoWhenTrafficIsStuck) {
     EXPECT_THAT(run.out, HasSubstr("rank 0 waits for 8 bytes from rank 1"));
 }
 
+// Shortest ways round a ring close a circle of waiting buffers; with lanes they do not.
+TEST_F(SimCommand, SaysNoWhenPacketsDeadlock) {
+    const std::string ring = folder.file("ring.json");
+    ASSERT_EQ(loom_program("fabric new torus 6 --hosts 2 -q -o " + ring).exit_code, 0);
+
+    const Outcome locked = loom_program("sim " + ring + " --engine minhop -p shift:4 --bytes 256KiB --buffer 8KiB");
+    const Outcome lanes = loom_program("sim " + ring + " --engine dfsssp -p shift:4 --bytes 256KiB --buffer 8KiB");
+
+    EXPECT_EQ(locked.exit_code, 1);
+    EXPECT_THAT(locked.out, HasSubstr("deadlocked after"));
+    EXPECT_THAT(locked.out, HasSubstr("waits for the buffer of"));
+    EXPECT_EQ(lanes.exit_code, 0) << lanes.err;
+}
+
 TEST_F(SimCommand, RefusesWhatMakesNoSense) {
     for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
              {"sim", "expected traffic"},
