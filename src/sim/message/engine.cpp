@@ -111,9 +111,8 @@ Time MessageEngine<Places>::local_cost(const Op& op) const {
 
 template <class Places>
 State MessageEngine<Places>::advance(Time until) {
-    const auto soon = [&](std::uint32_t what) { prefetch_operation(what); };
     while (!queue_.empty()) {
-        const Time time{queue_.next_time(soon)};
+        const Time time{queue_.next_time()};
         if (time > until) {
             now_ = std::max(now_, until);
             return State::running;
@@ -132,10 +131,15 @@ State MessageEngine<Places>::advance(Time until) {
 // would take most of the time.
 template <class Places>
 void MessageEngine<Places>::look_ahead() const {
-    constexpr std::size_t far = 12, near = 6;
+    constexpr std::size_t far = 18, near = 12, next = 6;
     std::uint32_t what = 0;
+    if (queue_.is_new()) {
+        for (std::size_t i = 0; i < far && queue_.peek(i, what); ++i) prefetch_operation(what);
+        for (std::size_t i = 0; i < near && queue_.peek(i, what); ++i) prefetch_rank(what);
+    }
     if (queue_.peek(far, what)) prefetch_operation(what);
     if (queue_.peek(near, what)) prefetch_rank(what);
+    if (queue_.peek(next, what) && what & in_flight) prefetch_receive(what);
 }
 
 template <class Places>
@@ -149,6 +153,13 @@ void MessageEngine<Places>::prefetch_rank(std::uint32_t what) const {
     const OpIndex index = what >> 2;
     places_.prefetch(what & in_flight ? ops_[index].peer.value : state_[index].rank);
     __builtin_prefetch(schedule_->successors(index).data());
+}
+
+// The receive that a message will likely find.
+template <class Places>
+void MessageEngine<Places>::prefetch_receive(std::uint32_t what) const {
+    const OpIndex receive = places_.posted(ops_[what >> 2].peer.value).head;
+    if (receive != OpQueue::none) prefetch_operation(receive << 2);
 }
 
 template <class Places>
@@ -331,7 +342,7 @@ auto MessageEngine<Places>::take_or_leave(OpIndex index, std::uint32_t rank, Mat
             if (after == OpQueue::none) others.tail = before;
             return other;
         }
-        if (++steps == most_steps && (keeps_list_.empty() || !keeps_list_[rank])) {
+        if (++steps == (is_message ? most_receives : most_messages) && (keeps_list_.empty() || !keeps_list_[rank])) {
             move_to_table(rank);
             return take_or_leave_in_table(index, kind);
         }

@@ -42,7 +42,9 @@ private:
 
     static constexpr std::uint32_t done = 0xffffffffu;    // as OpState::waits
     static constexpr std::uint32_t hashed = 0xfffffffeu;  // as the tail of a rank's queues: look into the table
-    static constexpr unsigned most_steps = 16;            // along a queue, before a rank's queues go to the table
+    // Steps along a queue before a rank's queues go to the table. Receives are the rank's own and lie side by side; the
+    // sends of unexpected messages lie all over memory.
+    static constexpr unsigned most_receives = 16, most_messages = 3;
 
     // What an event is about: an operation, and two bits.
     static constexpr std::uint32_t again = 1;      // it is the first of a queue
@@ -70,6 +72,7 @@ private:
     void look_ahead() const;
     void prefetch_operation(std::uint32_t what) const;
     void prefetch_rank(std::uint32_t what) const;
+    void prefetch_receive(std::uint32_t what) const;
     void play(std::uint32_t number, std::uint32_t what);
     void play_local(OpIndex index, std::uint32_t number, std::uint32_t what);
     void play_send(OpIndex index, std::uint32_t number, std::uint32_t what);

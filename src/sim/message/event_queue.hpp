@@ -13,7 +13,7 @@
 namespace loom::sim {
 
 // A radix heap. What lies beyond the horizon is kept by the highest digit in which its time differs from a time at the
-// horizon, unsorted; what comes before it, a few dozen events or all those of one moment, is one sorted array. So an
+// horizon, unsorted; what comes before it, some hundred events or all those of one moment, is one sorted array. So an
 // event is moved a few times in all, by streaming, where a binary heap would compare and swap all over memory; and the
 // engine can look ahead in the array. 16 bytes an event.
 class EventQueue {
@@ -34,11 +34,9 @@ public:
     }
 
     [[nodiscard]] bool empty() const { return size_ == 0; }
-    // Brings the first event near; there is one. On the way, `soon` is told of events that come before long, so that
-    // memory can be asked for what they touch.
-    template <class Soon>
-    std::int64_t next_time(const Soon& soon) {
-        if (next_ == near_.size() && late_.empty()) refill(soon);
+    // Brings the first event near; there is one.
+    std::int64_t next_time() {
+        if (next_ == near_.size() && late_.empty()) refill();
         now_ = late_.empty()           ? near_[next_].time
                : next_ == near_.size() ? late_.front().time
                                        : std::min(near_[next_].time, late_.front().time);
@@ -61,6 +59,8 @@ public:
         }
         return {static_cast<std::uint32_t>(key >> 32), static_cast<std::uint32_t>(key)};
     }
+    // Whether the array of those to look ahead in is a new one.
+    [[nodiscard]] bool is_new() const { return next_ == 0; }
     // What will be taken `ahead` events from now, as far as is known: a hint for the caches, nothing else.
     [[nodiscard]] bool peek(std::size_t ahead, std::uint32_t& what) const {
         if (next_ + ahead >= near_.size()) return false;
@@ -80,9 +80,9 @@ private:
     static constexpr unsigned digit_bits = 6;
     static constexpr unsigned digits = 1u << digit_bits;
     static constexpr unsigned levels = (63 + digit_bits) / digit_bits;
-    static constexpr std::uint32_t few = 48;  // events that are sorted at once
+    static constexpr std::size_t few = 1024;    // events that are sorted at once, at most
+    static constexpr std::size_t enough = 256;  // events to look ahead in
     static constexpr std::size_t most_late = 128;
-    static constexpr std::uint32_t soon_is = 768;  // events that still fit a near cache with all they touch
 
     struct Chunk {
         static constexpr std::uint32_t capacity = 254;
@@ -112,50 +112,54 @@ private:
         bucket.tail->events[bucket.tail->count++] = event;
     }
 
-    // Takes the first bucket apart until few events, or those of one time, are left in the first.
-    template <class Soon>
-    void refill(const Soon& soon) {
+    // Takes first buckets apart until one holds few events, or those of one time, and brings that one near, with others
+    // that follow while they are small: the engine looks ahead in what is near.
+    void refill() {
         near_.clear();
         next_ = 0;
-        for (;;) {
+        for (unsigned last_level = levels;;) {
             const auto level = static_cast<unsigned>(std::countr_zero(used_levels_));
+            if (!near_.empty() && level != last_level) break;
             const auto digit = static_cast<unsigned>(std::countr_zero(used_[level]));
             Bucket& bucket = buckets_[level * digits + digit];
-            Chunk* const head = bucket.head;
-            bucket = {};
-            used_[level] &= used_[level] - 1;
-            if (used_[level] == 0) used_levels_ &= used_levels_ - 1;
-
+            const Chunk* const head = bucket.head;
             std::int64_t first = head->events[0].time, last = first;
-            for (const Chunk* chunk = head; chunk; chunk = chunk->next)
+            std::size_t count = 0;
+            for (const Chunk* chunk = head; chunk; chunk = chunk->next) {
+                count += chunk->count;
                 for (std::uint32_t i = 0; i < chunk->count; ++i) {
                     first = std::min(first, chunk->events[i].time);
                     last = std::max(last, chunk->events[i].time);
                 }
-            base_ = static_cast<std::uint64_t>(first);
-            if (first == last || (!head->next && head->count <= few)) return bring_near(head);
-            const bool are_soon = !head->next || head->count + head->next->count <= soon_is;
-            for (Chunk* chunk = head; chunk;) {
-                for (std::uint32_t i = 0; i < chunk->count; ++i) {
-                    if (are_soon) soon(static_cast<std::uint32_t>(chunk->events[i].key));
-                    put(chunk->events[i]);
-                }
-                chunk = discard(chunk);
             }
+            const bool apart = count > few && first != last;
+            if (!near_.empty() && (apart || near_.size() + count > few)) break;
+            // The least of all that is left: what is put back from near must not come before it.
+            if (near_.empty()) base_ = static_cast<std::uint64_t>(first);
+            empty_bucket(level, digit, apart);
+            last_level = level;
+            if (near_.size() >= enough) break;
         }
+        if (!std::is_sorted(near_.begin(), near_.end())) std::sort(near_.begin(), near_.end());
+        horizon_ = near_.back().time + 1;
     }
 
-    void bring_near(Chunk* chunk) {
-        bool sorted = true;
+    // Its events go to lower levels, or near.
+    void empty_bucket(unsigned level, unsigned digit, bool apart) {
+        Chunk* chunk = buckets_[level * digits + digit].head;
+        buckets_[level * digits + digit] = {};
+        used_[level] &= used_[level] - 1;
+        if (used_[level] == 0) used_levels_ &= used_levels_ - 1;
         while (chunk) {
-            for (std::uint32_t i = 0; i < chunk->count; ++i) {
-                sorted = sorted && (near_.empty() || near_.back() < chunk->events[i]);
-                near_.push_back(chunk->events[i]);
-            }
-            chunk = discard(chunk);
+            if (apart)
+                for (std::uint32_t i = 0; i < chunk->count; ++i) put(chunk->events[i]);
+            else
+                near_.insert(near_.end(), chunk->events.begin(), chunk->events.begin() + chunk->count);
+            Chunk* const next = chunk->next;
+            chunk->next = free_;
+            free_ = chunk;
+            chunk = next;
         }
-        if (!sorted) std::sort(near_.begin(), near_.end());
-        horizon_ = near_.back().time + 1;
     }
 
     // Many events have come between those that were near: only the present stays so.
@@ -172,12 +176,6 @@ private:
         std::make_heap(late_.begin(), late_.end(), std::greater<>{});
     }
 
-    Chunk* discard(Chunk* chunk) {
-        Chunk* const next = chunk->next;
-        chunk->next = free_;
-        free_ = chunk;
-        return next;
-    }
     Chunk* new_chunk() {
         if (!free_) {
             chunks_.push_back(std::make_unique_for_overwrite<Chunk>());

@@ -30,6 +30,7 @@ public:
         return ranks_[rank].waiting[static_cast<std::size_t>(station)];
     }
     [[nodiscard]] OpQueue& posted(std::uint32_t rank) { return ranks_[rank].posted; }
+    [[nodiscard]] const OpQueue& posted(std::uint32_t rank) const { return ranks_[rank].posted; }
     [[nodiscard]] OpQueue& unexpected(std::uint32_t rank) { return ranks_[rank].unexpected; }
     [[nodiscard]] Time busy_until(std::uint32_t rank) const { return ranks_[rank].core; }
     void prefetch(std::uint32_t rank) const { __builtin_prefetch(&ranks_[rank], 1); }
@@ -81,6 +82,7 @@ public:
         return queues_[of_core + 1 + (station == Station::take ? state.adapters : 0) + op.nic];
     }
     [[nodiscard]] OpQueue& posted(std::uint32_t rank) { return ranks_[rank].posted; }
+    [[nodiscard]] const OpQueue& posted(std::uint32_t rank) const { return ranks_[rank].posted; }
     [[nodiscard]] OpQueue& unexpected(std::uint32_t rank) { return ranks_[rank].unexpected; }
     [[nodiscard]] Time busy_until(std::uint32_t rank) const {
         Time end{};
