@@ -14,6 +14,7 @@ bool takes(const traffic::Op& receive, Rank from, std::uint32_t tag) {
 }  // namespace
 
 Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) : schedule_(&schedule), costs_(costs) {
+    if (costs.copy < 0 || costs.reduce < 0) throw UsageError("local costs below zero");
     const std::size_t ranks = schedule.ranks();
     const std::size_t size = schedule.size();
     waits_.resize(size);
@@ -36,6 +37,7 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
         const OpIndex first = schedule.first(Rank{r});
         const auto ops = schedule.ops(Rank{r});
         open_[r] = static_cast<std::uint32_t>(ops.size());
+        if (ops.empty()) rank_end_[r] = Time{};
         targets.clear();
         bool wild = false;
         for (std::size_t i = 0; i < ops.size(); ++i) {

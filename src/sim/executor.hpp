@@ -32,7 +32,6 @@ public:
     void start(Rank rank, Time now, Engine& engine) {
         const OpIndex first = schedule_->first(rank);
         const auto count = static_cast<OpIndex>(schedule_->ops(rank).size());
-        if (count == 0) rank_end_[rank.value] = now;
         std::vector<OpIndex>& ready = worklist();
         for (OpIndex op = first; op < first + count; ++op)
             if (schedule_->waits_for(op) == 0) ready.push_back(op);

@@ -79,7 +79,7 @@ enum class HostTurns : std::uint8_t {
 // How the outputs of a switch share an input's buffer.
 enum class BufferUse : std::uint8_t {
     shared,      // one pool for each (input, lane): a congested output can fill it, which makes victims
-    per_output,  // the pool is parted evenly among the outputs: no victims, and no real switch
+    per_output,  // each output has a whole buffer of its own behind every input: no victims, and no real switch
 };
 
 struct PacketOptions {

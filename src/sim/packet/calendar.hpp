@@ -48,9 +48,9 @@ public:
             std::push_heap(far_.begin(), far_.end(), later);
         }
     }
-    // Takes effect at the first window that begins at or after the moment.
+    // Takes effect before all events of the first window that begins at or after the moment and is not being played.
     void push_credit(unsigned worker, Window current, std::int64_t moment, Credit credit, Port port) {
-        const Window window = (moment + (std::int64_t{1} << shift_) - 1) >> shift_;
+        const Window window = std::max(current + 1, (moment + (std::int64_t{1} << shift_) - 1) >> shift_);
         if (window - current < ring) {
             slot(worker, window).credits.push_back(credit);
             occupy(window);
@@ -78,7 +78,11 @@ public:
     void bring_near(Window window) {
         while (!far_.empty() && far_.front().window - window < ring) {
             const Far& far = far_.front();
-            slot(far.worker, far.window).events.push_back(far.event);
+            Slot& near = slot(far.worker, far.window);
+            if (far.event.what() == What::credit)
+                near.credits.push_back(far.event.credit());
+            else
+                near.events.push_back(far.event);
             occupy(far.window);
             std::pop_heap(far_.begin(), far_.end(), later);
             far_.pop_back();

@@ -14,6 +14,12 @@ namespace loom::sim::packet {
 namespace {
 
 constexpr unsigned most_workers = 64;
+#ifdef NDEBUG
+constexpr bool audits = false;
+#else
+constexpr bool audits = true;
+#endif
+constexpr unsigned windows_an_audit = 64;
 constexpr std::int64_t long_wait = 1'000'000'000;  // 1 ms: worth a look whether it will ever end
 
 // All threads wait for the last one; a short while spinning, then giving way, since cores may be shared.
@@ -38,6 +44,11 @@ private:
     std::atomic<std::uint32_t> round_{0};
 };
 
+// What PortXmitData counts: everything up to the variant CRC, which stays out.
+std::uint64_t data_words(const Output& out) {
+    return (out.bytes - variant_crc_bytes * out.packets) / 4;
+}
+
 }  // namespace
 
 void check_options(const PacketOptions& options) {
@@ -50,6 +61,8 @@ void check_options(const PacketOptions& options) {
     if (options.buffer_bytes > 1u << 30) throw UsageError("a buffer of more than 1 GiB");
     if (options.cable_delay.ps < 0 || options.switch_delay.ps < 0 || options.host_delay.ps < 0)
         throw UsageError("a delay below zero");
+    if (std::max({options.cable_delay, options.switch_delay, options.host_delay}) > seconds(1))
+        throw UsageError("a delay of more than a second");
     if (options.counter_tick.ps <= 0) throw UsageError("a counter tick must be longer than nothing");
     for (const std::uint8_t lane : options.sl_to_vl)
         if (lane >= max_lanes)
@@ -197,11 +210,6 @@ void Engine::play_entity(Worker& worker, Event* first, Event* last) {
         }
         ++worker.events;
         const std::int64_t now = start + event.offset;
-        if (event.what() == What::credit) {
-            ports_.credits[event.packet.flow] += static_cast<std::int32_t>(event.packet.op);
-            if (!ports_.out[event.port()].waiting()) continue;
-            event.what_port = Event::pack(What::wake, event.port());
-        }
         if (entity.is_switch)
             switches_.handle(worker, entity.index, event, now);
         else
@@ -229,40 +237,44 @@ void Engine::play(Worker& worker, Window window) {
     }
 }
 
+void Engine::assert_audit() const {
+    if (const std::string broken = audit(); !broken.empty()) throw Error("packet level: " + broken);
+}
+
 void Engine::run_alone(Window end) {
     Worker& worker = workers_.front();
-    for (;;) {
+    for (unsigned count = 1;; ++count) {
         const Window window = worker.calendar.next(played_);
         if (window >= end) return;
         worker.calendar.bring_near(window);
         worker.calendar.enter(window);
         played_ = window;
         play(worker, window);
-#ifndef NDEBUG
-        if (window % 256 != 0) continue;
-        if (const std::string broken = audit(); !broken.empty()) throw Error("packet level: " + broken);
-#endif
+        if (audits && count % windows_an_audit == 0) assert_audit();
     }
 }
 
 void Engine::run_together(Window end) {
     const auto count = static_cast<unsigned>(workers_.size());
     Barrier barrier(count);
+    // What each says before a barrier, and all read behind it; a failure is said in the same way, so that all stop in
+    // the same round.
     struct alignas(64) Next {
         Window window[2];
     };
+    constexpr Window failed = INT64_MIN;
     std::vector<Next> next(count);
-    std::atomic<bool> failed{false};
-    std::exception_ptr failure;
+    std::vector<std::exception_ptr> failures(count);
     const auto loop = [&](unsigned id) {
         Worker& worker = workers_[id];
         Window window = played_;
-        for (unsigned round = 0;; round ^= 1) {
-            next[id].window[round] = failed.load(std::memory_order_relaxed) ? no_window : worker.calendar.next(window);
+        for (unsigned number = 1;; ++number) {
+            const unsigned round = number % 2;
+            next[id].window[round] = failures[id] ? failed : worker.calendar.next(window);
             barrier.wait();
             Window earliest = no_window;
             for (const Next& other : next) earliest = std::min(earliest, other.window[round]);
-            if (earliest >= end || failed.load(std::memory_order_acquire)) return window;
+            if (earliest >= end || earliest == failed) return window;
             if (earliest - window >= Calendar::ring) {
                 worker.calendar.bring_near(earliest);
                 barrier.wait();  // others read what was brought
@@ -273,21 +285,30 @@ void Engine::run_together(Window end) {
                 play(worker, window);
                 worker.calendar.bring_near(window);
             } catch (...) {
-                if (!failed.exchange(true)) failure = std::current_exception();
+                failures[id] = std::current_exception();
             }
+            if (!audits || number % windows_an_audit != 0) continue;
+            barrier.wait();  // all stand still while one looks
+            try {
+                if (id == 0) assert_audit();
+            } catch (...) {
+                failures[id] = std::current_exception();
+            }
+            barrier.wait();
         }
     };
     std::vector<std::jthread> others;
     for (unsigned id = 1; id < count; ++id) others.emplace_back(loop, id);
     played_ = loop(0);
     others.clear();
-    if (failure) std::rethrow_exception(failure);
+    for (const std::exception_ptr& failure : failures)
+        if (failure) std::rethrow_exception(failure);
 }
 
 State Engine::advance(Time until) {
     if (state_ != State::running) return state_;
     const std::int64_t step = std::int64_t{1} << plant_.window_shift;
-    const Window end = until == never ? no_window : (until.ps + step - 1) >> plant_.window_shift;
+    const Window end = until.ps > never.ps - step ? no_window : (until.ps + step - 1) >> plant_.window_shift;
     if (workers_.size() == 1)
         run_alone(end);
     else
@@ -295,17 +316,25 @@ State Engine::advance(Time until) {
     const bool more =
         std::any_of(workers_.begin(), workers_.end(), [](const Worker& w) { return !w.calendar.empty(); });
     if (more) {
-        now_ = end << plant_.window_shift;
-        const bool stalled = std::any_of(ports_.out.begin(), ports_.out.end(), [&](const Output& out) {
-            return out.waiting() && now_ - out.wait_since > long_wait;
-        });
-        if (stalled) trouble_ = find_deadlock();
+        now_ = std::max(now_, end << plant_.window_shift);
+        if (worth_a_look()) trouble_ = find_deadlock();
         if (!trouble_.empty()) state_ = State::deadlocked;
         return state_;
     }
     now_ = std::max(now_, (played_ + 1) << plant_.window_shift);
     state_ = judge();
     return state_;
+}
+
+// Has some port been without credits for long? Where lanes share ports, one may be dead while another keeps its port
+// busy: then from time to time in any case.
+bool Engine::worth_a_look() {
+    if (ports_.lanes > 1 && now_ - looked_ > long_wait) {
+        looked_ = now_;
+        return true;
+    }
+    return std::any_of(ports_.out.begin(), ports_.out.end(),
+                       [&](const Output& out) { return out.waiting() && now_ - out.wait_since > long_wait; });
 }
 
 State Engine::judge() {
@@ -333,9 +362,9 @@ fabric::PortCounters Engine::counters(PortIndex index) const {
     const Output& out = ports_.out[port];
     const Output& in = ports_.out[plant_.port[port].peer];
     const std::int64_t tick = options_.packet.counter_tick.ps;
-    counters.xmit_data = out.bytes / 4;
+    counters.xmit_data = data_words(out);
     counters.xmit_pkts = out.packets;
-    counters.rcv_data = in.bytes / 4;
+    counters.rcv_data = data_words(in);
     counters.rcv_pkts = in.packets;
     const std::int64_t waiting = out.waiting() ? std::max<std::int64_t>(0, now_ - out.wait_since) : 0;
     counters.xmit_wait = static_cast<std::uint64_t>((out.waited + waiting) / tick);

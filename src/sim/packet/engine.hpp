@@ -29,9 +29,13 @@ public:
     // credits under way, packets on the cable and packets in the buffer add up to the buffer. The first line that does
     // not, in words; empty when all is well. Cost: one pass over everything.
     [[nodiscard]] std::string audit() const;
-    [[nodiscard]] unsigned throttle_index(FlowIndex flow) const { return hosts_.throttle_index(flow, now_); }
+    // CCTI of a flow's messages of a service level.
+    [[nodiscard]] unsigned throttle_index(FlowIndex flow, std::uint8_t sl = 0) const {
+        return hosts_.throttle_index(flow, sl, now_);
+    }
 
 private:
+    friend struct EngineAccess;  // tests break things through it
     class Parameters;
 
     void part_entities(unsigned workers);
@@ -41,6 +45,8 @@ private:
     void play_entity(Worker& worker, Event* first, Event* last);
     void run_alone(Window end);
     void run_together(Window end);
+    void assert_audit() const;
+    [[nodiscard]] bool worth_a_look();
     [[nodiscard]] State judge();
     [[nodiscard]] std::vector<std::string> find_deadlock() const;
     template <class Visit>
@@ -58,7 +64,8 @@ private:
     std::vector<Worker> workers_;
     std::unique_ptr<Parameters> parameters_;
     std::int64_t now_ = 0;
-    Window played_ = -1;  // all windows up to this one
+    Window played_ = -1;       // all windows up to this one
+    std::int64_t looked_ = 0;  // for a deadlock
     State state_ = State::running;
     std::vector<std::string> trouble_;
 };

@@ -55,11 +55,14 @@ void Hosts::Callbacks::begin_send(Rank rank, OpIndex send, Time now) {
     packet.op = send;
     packet.flow = hosts.executor_.flow(send);
     const Port port = hosts.plant_.endpoint[endpoint].port;
-    if (local)
-        worker.remind(port, now.ps + 2 * delay + static_cast<std::int64_t>(op.amount) * hosts.costs_.copy,
-                      What::deliver, packet);
-    else
+    if (!local) {
         worker.remind(port, now.ps + delay, What::post, packet);
+        return;
+    }
+    // One after the other, as a pair's messages on the wire: a short one must not overtake a long one.
+    std::int64_t& free = hosts.pairs_[packet.flow].allowed;
+    free = std::max(free, now.ps + delay) + static_cast<std::int64_t>(op.amount) * hosts.costs_.copy;
+    worker.remind(port, free + delay, What::deliver, packet);
 }
 
 void Hosts::Callbacks::wake_at(Rank rank, OpIndex op, Time at) {
@@ -108,17 +111,16 @@ void Hosts::post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now
     pair.left = message.amount;
     pair.lane = plant_.lane(endpoint, pair.dlid, message.sl);
     pair.listed = true;
-    list(worker, endpoint, flow, now);
+    list(endpoint, flow, now);
     try_send(worker, endpoint, now);
 }
 
-void Hosts::list(Worker& worker, Endpoint endpoint, FlowIndex flow, std::int64_t now) {
+void Hosts::list(Endpoint endpoint, FlowIndex flow, std::int64_t now) {
     QueuePair& pair = pairs_[flow];
     if (pair.allowed > now) {
         auto& heap = throttled_[endpoint];
         heap.push_back({pair.allowed, flow});
         std::push_heap(heap.begin(), heap.end());
-        links_.wake(worker, plant_.endpoint[endpoint].port, heap.front().allowed);
         return;
     }
     HostLane& line = lane(endpoint, pair.lane);
@@ -164,8 +166,8 @@ void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std
     pair.left -= packet.payload();
     const traffic::Op& message = executor_.schedule().op(packet.op);
     if (throttling_) {
-        const HostControl& control = control_.hosts[message.sl];
-        const unsigned index = index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, control, now);
+        const unsigned index =
+            index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, message.sl, now);
         const std::int64_t time = plant_.serialise(plant_.endpoint[endpoint].port, packet.wire);
         const double stretch = 1 + throttle_jitter * (2 * jitter_[endpoint].unit() - 1);
         pair.allowed =
@@ -186,15 +188,15 @@ void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
     const Port port = plant_.endpoint[endpoint].port;
     Output& output = ports_.out[port];
     auto& heap = throttled_[endpoint];
+    if (output.busy_until > now) {
+        wake_when_free(worker, endpoint);
+        return;
+    }
     while (!heap.empty() && heap.front().allowed <= now) {
         const FlowIndex flow = heap.front().flow;
         std::pop_heap(heap.begin(), heap.end());
         heap.pop_back();
-        list(worker, endpoint, flow, now);
-    }
-    if (output.busy_until > now) {
-        if (output.active != 0) links_.wake(worker, port, output.busy_until);
-        return;
+        list(endpoint, flow, now);
     }
     unsigned eligible = 0;
     for (unsigned rest = output.active; rest != 0; rest &= rest - 1) {
@@ -211,11 +213,22 @@ void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
     const Packet packet = next_packet(endpoint, v);
     take_packet(endpoint, v, packet, now);
     if (lane(endpoint, v).empty()) output.active &= static_cast<std::uint16_t>(~(1u << v));
-    if (packet.kind() == Packet::data && pairs_[packet.flow].listed) list(worker, endpoint, packet.flow, now);
+    if (packet.kind() == Packet::data && pairs_[packet.flow].listed) list(endpoint, packet.flow, now);
     links_.take_credits(port, packet);
     ports_.charge_lane(port, packet.wire);
     links_.transmit(worker, port, packet, now);
-    if (output.active != 0) links_.wake(worker, port, output.busy_until);
+    wake_when_free(worker, endpoint);
+}
+
+// An earlier wake that is under way may have kept that of a throttled queue pair from being asked for: ask again.
+void Hosts::wake_when_free(Worker& worker, Endpoint endpoint) {
+    const Port port = plant_.endpoint[endpoint].port;
+    const Output& output = ports_.out[port];
+    const auto& heap = throttled_[endpoint];
+    if (output.active != 0)
+        links_.wake(worker, port, output.busy_until);
+    else if (!heap.empty())
+        links_.wake(worker, port, std::max(output.busy_until, heap.front().allowed));
 }
 
 void Hosts::answer(Worker& worker, Endpoint endpoint, const Packet& to, Packet::Kind kind, std::uint8_t flags,
@@ -296,10 +309,12 @@ std::int64_t Hosts::timer_ticks(Endpoint endpoint, const HostControl& control, s
     return (now + phase) / period;
 }
 
-unsigned Hosts::index_now(const Index& index, Endpoint endpoint, const HostControl& control, std::int64_t now) const {
-    const std::int64_t fallen = timer_ticks(endpoint, control, now) - index.ticks;
-    const std::int64_t value = std::max<std::int64_t>(index.value - fallen, control.ccti_min);
-    return static_cast<unsigned>(std::min<std::int64_t>(value, static_cast<std::int64_t>(control_.table.size()) - 1));
+// It falls by the timer of the service level that raised it last.
+unsigned Hosts::index_now(const Index& index, Endpoint endpoint, std::uint8_t sl, std::int64_t now) const {
+    const std::int64_t fallen = timer_ticks(endpoint, control_.hosts[index.sl], now) - index.ticks;
+    const std::int64_t least = control_.hosts[sl].ccti_min;
+    const std::int64_t most = static_cast<std::int64_t>(control_.table.size()) - 1;
+    return static_cast<unsigned>(std::min(std::max(index.value - fallen, least), most));
 }
 
 std::size_t Hosts::index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const {
@@ -314,14 +329,15 @@ void Hosts::throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t
     const std::size_t last = control_.table.size() - 1;
     const std::size_t limit = control.ccti_limit == 0 ? last : std::min<std::size_t>(control.ccti_limit, last);
     index.value = static_cast<std::uint8_t>(
-        std::min<std::size_t>(index_now(index, endpoint, control, now) + control.ccti_increase, limit));
+        std::min<std::size_t>(index_now(index, endpoint, sl, now) + control.ccti_increase, limit));
+    index.sl = sl;
     index.ticks = timer_ticks(endpoint, control, now);
 }
 
-unsigned Hosts::throttle_index(FlowIndex flow, std::int64_t now) const {
+unsigned Hosts::throttle_index(FlowIndex flow, std::uint8_t sl, std::int64_t now) const {
     if (!throttling_) return 0;
     const Endpoint endpoint = plant_.rank_endpoint[flow_from_[flow]];
-    return index_now(indices_[index_of(flow, endpoint, 0)], endpoint, control_.hosts[0], now);
+    return index_now(indices_[index_of(flow, endpoint, sl)], endpoint, sl, now);
 }
 
 }  // namespace loom::sim::packet

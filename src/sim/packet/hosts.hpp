@@ -23,16 +23,14 @@ public:
         std::uint64_t becn = 0;
     };
     [[nodiscard]] const Notified& notified(Endpoint endpoint) const { return notified_[endpoint]; }
-    // The index that throttles a flow at `now`; for reports and tests.
-    [[nodiscard]] unsigned throttle_index(FlowIndex flow, std::int64_t now) const;
-    // Packets that an endpoint has to send and has not: queued acknowledgements and what is left of messages.
-    [[nodiscard]] bool idle(Endpoint endpoint) const { return ports_.out[plant_.endpoint[endpoint].port].active == 0; }
+    // The index that throttles a flow's messages of a service level at `now`; for reports and tests.
+    [[nodiscard]] unsigned throttle_index(FlowIndex flow, std::uint8_t sl, std::int64_t now) const;
 
 private:
     // All messages of one rank to another, in order.
     struct QueuePair {
         std::uint64_t left = 0;    // bytes of the first message that are not sent
-        std::int64_t allowed = 0;  // when congestion control lets the next packet go
+        std::int64_t allowed = 0;  // when congestion control lets the next packet go; inside a host: copies are done
         OpIndex first = no_index;  // messages waiting, linked by next_message_
         OpIndex last = no_index;
         FlowIndex next = no_index;  // behind it in the lane's list of those that may send
@@ -59,6 +57,7 @@ private:
     };
     struct Index {
         std::uint8_t value = 0;
+        std::uint8_t sl = 0;     // of the notification that set it
         std::int64_t ticks = 0;  // of the timer when `value` was right
     };
     // What the executor calls back.
@@ -78,7 +77,10 @@ private:
                 std::int64_t now);
     void throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t now);
 
-    void list(Worker& worker, Endpoint endpoint, FlowIndex flow, std::int64_t now);
+    // Behind the others of its lane, or among the throttled: then they join the lane when their time has come and the
+    // port is free.
+    void list(Endpoint endpoint, FlowIndex flow, std::int64_t now);
+    void wake_when_free(Worker& worker, Endpoint endpoint);
     void try_send(Worker& worker, Endpoint endpoint, std::int64_t now);
     [[nodiscard]] Packet next_packet(Endpoint endpoint, unsigned lane) const;
     void take_packet(Endpoint endpoint, unsigned lane, const Packet& packet, std::int64_t now);
@@ -90,8 +92,7 @@ private:
         return lanes_[std::size_t{endpoint} * ports_.lanes + v];
     }
     [[nodiscard]] std::int64_t timer_ticks(Endpoint endpoint, const HostControl& control, std::int64_t now) const;
-    [[nodiscard]] unsigned index_now(const Index& index, Endpoint endpoint, const HostControl& control,
-                                     std::int64_t now) const;
+    [[nodiscard]] unsigned index_now(const Index& index, Endpoint endpoint, std::uint8_t sl, std::int64_t now) const;
     [[nodiscard]] std::size_t index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const;
 
     const Plant& plant_;

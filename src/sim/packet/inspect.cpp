@@ -18,7 +18,7 @@ void Engine::visit_pending(Visit&& visit) const {
         }
         worker.calendar.visit_far([&](const Event& event) {
             if (event.what() == What::credit)
-                visit(Credit{event.packet.flow, static_cast<std::int32_t>(event.packet.op)});
+                visit(event.credit());
             else
                 visit(event);
         });
@@ -31,12 +31,7 @@ template <class OnEvent, class OnCredit>
 struct Sorter {
     OnEvent on_event;
     OnCredit on_credit;
-    void operator()(const Event& event) const {
-        if (event.what() == What::credit)
-            on_credit(Credit{event.packet.flow, static_cast<std::int32_t>(event.packet.op)});
-        else
-            on_event(event);
-    }
+    void operator()(const Event& event) const { on_event(event); }
     void operator()(const Credit& credit) const { on_credit(credit); }
 };
 template <class A, class B>
@@ -68,14 +63,15 @@ std::string Engine::audit() const {
 }
 
 std::vector<std::string> Engine::find_deadlock() const {
-    // By (input, lane): how many packets it holds for which output. A lane of an output is dead when it waits, no
-    // credit is under way to it, and the buffer it waits for can only drain through dead lanes.
+    // By (input, lane): how many packets it holds for which output. A lane of an output is dead when it has not the
+    // credits for its next packet, none are under way to it, and the buffer it waits for can only drain through dead
+    // lanes.
     const auto lane_of = [&](Port port, unsigned lane) { return port * ports_.lanes + lane; };
     std::unordered_map<std::uint32_t, std::unordered_map<std::uint32_t, std::uint32_t>> buffers;
     std::unordered_set<std::uint32_t> dead;
     switches_.visit_waiting([&](Port in, Port out, const Packet& packet) {
         ++buffers[lane_of(in, packet.lane)][lane_of(out, packet.lane)];
-        if (ports_.out[out].waiting()) dead.insert(lane_of(out, packet.lane));
+        if (!switches_.may_move(out, packet.lane)) dead.insert(lane_of(out, packet.lane));
     });
     std::unordered_set<std::uint32_t> moving;  // buffers that something is still on its way to
     visit_pending(Sorter{[&](const Event& event) {

@@ -13,7 +13,7 @@ namespace loom::sim::packet {
 namespace {
 
 constexpr std::uint32_t assumed_megabits = 32'000;  // a link whose rate no one wrote down: 4xQDR
-constexpr unsigned longest_window = 20;             // 2^20 ps: more would not make batches better
+constexpr unsigned longest_window = 19;             // 2^19 ps: a run stops within a microsecond of any moment
 
 std::uint32_t picoseconds_a_byte_256(fabric::LinkRate rate) {
     const std::uint32_t known = rate.megabits();
@@ -159,6 +159,8 @@ void Plant::find_near_ports() {
             if (end.lid.value + i < leaf_of_lid.size()) leaf_of_lid[end.lid.value + i] = number[end.leaf];
     }
     near.assign(std::size_t{switches} * leaves * mask_words, 0);
+    lids = static_cast<std::uint32_t>(leaf_of_lid.size());
+    straight.assign(std::size_t{switches} * lids, 0);
     std::vector<std::uint32_t> hops(switches);
     std::vector<routing::SwitchIndex> queue;
     for (std::uint32_t l = 0; l < leaves; ++l) {
@@ -178,6 +180,25 @@ void Plant::find_near_ports() {
                 if (next != routing::none && hops[s] != none && hops[next] + 1 == hops[s])
                     near[(std::size_t{s} * leaves + l) * mask_words + n / 64] |= std::uint64_t{1} << (n % 64);
             }
+        find_straight_ways(queue, l);
+    }
+}
+
+// `by_hops`: switches in the order of their distance from the leaf, the leaf itself first.
+void Plant::find_straight_ways(const std::vector<routing::SwitchIndex>& by_hops, std::uint32_t leaf) {
+    const routing::SwitchGraph& graph = *network->graph;
+    for (std::uint32_t lid = 0; lid < lids; ++lid) {
+        if (leaf_of_lid[lid] != leaf) continue;
+        straight[std::size_t{by_hops.front()} * lids + lid] = 1;
+        for (std::size_t i = 1; i < by_hops.size(); ++i) {
+            const routing::SwitchIndex s = by_hops[i];
+            const std::uint8_t number = switch_info[s].row[lid];
+            if (number == routing::no_route) continue;
+            const std::uint64_t word = near[(std::size_t{s} * leaves + leaf) * mask_words + number / 64];
+            if (((word >> (number % 64)) & 1u) == 0) continue;
+            straight[std::size_t{s} * lids + lid] =
+                straight[std::size_t{graph.next(graph.channel(s, number))} * lids + lid];
+        }
     }
 }
 

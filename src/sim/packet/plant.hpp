@@ -58,7 +58,10 @@ struct Plant {
 
     // Time that so many bytes take on the port's link.
     [[nodiscard]] std::int64_t serialise(Port p, std::uint32_t bytes) const {
-        return static_cast<std::int64_t>((std::uint64_t{bytes} * port[p].rate) >> 8);
+        return serialise_at(port[p].rate, bytes);
+    }
+    [[nodiscard]] static std::int64_t serialise_at(std::uint32_t rate, std::uint32_t bytes) {
+        return static_cast<std::int64_t>((std::uint64_t{bytes} * rate) >> 8);
     }
     [[nodiscard]] bool is_switch_port(Port p) const { return p < switch_ports; }
     // The LID that packets of `from` to `to` are addressed to.
@@ -72,6 +75,13 @@ struct Plant {
     std::vector<std::uint64_t> near;
     std::vector<std::uint32_t> leaf_of_lid;  // dense number of the leaf, by LID
     std::uint32_t leaves = 0;
+    // By switch and LID: 1 where the tables lead from there to the LID without a detour. Adaptive choice keeps to such
+    // switches, or packets could run in circles.
+    std::vector<std::uint8_t> straight;
+    std::uint32_t lids = 0;
+    [[nodiscard]] bool is_straight(std::uint32_t s, std::uint16_t lid) const {
+        return straight[std::size_t{s} * lids + lid] != 0;
+    }
 
     const Network* network = nullptr;
     const PacketOptions* options = nullptr;
@@ -81,6 +91,7 @@ private:
     void place_ranks(const traffic::Schedule& schedule);
     void choose_lanes(const traffic::Schedule& schedule);
     void find_near_ports();
+    void find_straight_ways(const std::vector<routing::SwitchIndex>& by_hops, std::uint32_t leaf);
 };
 
 // "S1 port 15", "host A port 1".

@@ -48,7 +48,8 @@ Ports::Ports(const Plant& plant, const PacketOptions& options) : plant_(&plant),
     check(options.arbitration.low, "low");
     if (lanes > 1) {
         turns.resize(plant.ports);
-        if (options.arbitration.high.empty() && options.arbitration.low.empty()) {
+        if (options.arbitration.low.empty()) {
+            in_turn_ = options.arbitration;
             for (unsigned v = 0; v < lanes; ++v) in_turn_.low.push_back({static_cast<std::uint8_t>(v), 1});
             arbitration_ = &in_turn_;
         }
@@ -58,7 +59,7 @@ Ports::Ports(const Plant& plant, const PacketOptions& options) : plant_(&plant),
         for (const LaneWeight& entry : arbitration_->low)
             if (entry.weight != 0) low_lanes_ |= 1u << entry.lane;
         listed |= low_lanes_;
-        for (LaneTurns& t : turns) t.high_budget = std::max(1, arbitration_->high_limit * 4096);
+        for (LaneTurns& t : turns) t.high_budget = high_budget();
         for (unsigned v = 0; v < lanes; ++v)
             if (((listed >> v) & 1u) == 0)
                 throw UsageError(fmt::format("lane {} is in neither arbitration table: it could never send", v));
@@ -82,16 +83,17 @@ bool Ports::oversubscribed(Port port) const {
     const Port first = plant_->switch_info[plant_->entity[plant_->port[port].entity].index].first;
     const unsigned words = plant_->mask_words;
     double rate = 0;
-    for (unsigned v = 0; v < lanes; ++v) {
-        const std::size_t lane = std::size_t{port} * lanes + v;
-        for (unsigned w = 0; w < words; ++w) {
-            std::uint64_t inputs = mask[lane * words + w];
+    for (unsigned w = 0; w < words; ++w) {
+        std::uint64_t inputs = 0;  // an input counts once, however many of its lanes wait
+        for (unsigned v = 0; v < lanes; ++v) {
+            const std::size_t lane = std::size_t{port} * lanes + v;
+            inputs |= mask[lane * words + w];
             if (queue[lane].queued != 0 && queue[lane].last / 64 == w)
                 inputs |= std::uint64_t{1} << (queue[lane].last % 64);
-            for (; inputs != 0; inputs &= inputs - 1) {
-                const Port in = first + w * 64 + static_cast<unsigned>(std::countr_zero(inputs));
-                if (plant_->port[in].rate != 0) rate += 1.0 / plant_->port[in].rate;
-            }
+        }
+        for (; inputs != 0; inputs &= inputs - 1) {
+            const Port in = first + w * 64 + static_cast<unsigned>(std::countr_zero(inputs));
+            if (plant_->port[in].rate != 0) rate += 1.0 / plant_->port[in].rate;
         }
     }
     return rate * plant_->port[port].rate > 1.0 + 1e-9;
@@ -101,15 +103,16 @@ unsigned Ports::choose_lane(Port port, unsigned eligible) {
     if (lanes == 1) return 0;
     LaneTurns& t = turns[port];
     const LaneArbitration& tables = *arbitration_;
-    const bool spent = tables.high_limit != 255 && t.high_budget <= 0 && (eligible & low_lanes_) != 0;
-    if (!spent) {
+    const bool spent = tables.high_limit != 255 && t.high_budget <= 0;
+    if (spent) t.high_budget = high_budget();  // low has had its turn, whether it can use it or not
+    if (!spent || (eligible & low_lanes_) == 0) {
         const int entry = take_turn(tables.high, t.high_at, t.high_left, eligible);
         t.chose_high = entry >= 0;
         if (entry >= 0) return tables.high[static_cast<std::size_t>(entry)].lane;
     }
     const int entry = take_turn(tables.low, t.low_at, t.low_left, eligible);
     t.chose_high = false;
-    t.high_budget = std::max(1, tables.high_limit * 4096);
+    t.high_budget = high_budget();
     return tables.low[static_cast<std::size_t>(entry)].lane;
 }
 
@@ -118,7 +121,7 @@ void Ports::charge_lane(Port port, std::uint32_t wire) {
     LaneTurns& t = turns[port];
     const auto blocks = static_cast<std::int32_t>((wire + block_bytes - 1) / block_bytes);
     (t.chose_high ? t.high_left : t.low_left) -= blocks;
-    if (t.chose_high) t.high_budget -= static_cast<std::int32_t>(wire);
+    if (t.chose_high && arbitration_->high_limit != 255) t.high_budget -= static_cast<std::int32_t>(wire);
 }
 
 }  // namespace loom::sim::packet

@@ -104,6 +104,9 @@ private:
     // packet only waits for another that came at the same moment.
     [[nodiscard]] bool oversubscribed(Port port) const;
 
+    // Bytes of high priority before low has its turn; a limit of 0 stands for one packet.
+    [[nodiscard]] std::int32_t high_budget() const { return std::max(1, arbitration_->high_limit * 4096); }
+
     const Plant* plant_;
     const LaneArbitration* arbitration_;
     LaneArbitration in_turn_;

@@ -39,6 +39,12 @@ public:
         }
     }
 
+    // Has the lane of an output, which holds packets, the credits for the next one?
+    [[nodiscard]] bool may_move(Port out, unsigned lane) const {
+        const std::uint32_t s = plant_.entity[plant_.port[out].entity].index;
+        return ready_input(s, out - plant_.switch_info[s].first, out, lane) != none;
+    }
+
 private:
     struct Queue {
         std::uint32_t head = none;
@@ -64,14 +70,19 @@ private:
     void arrive(Worker& worker, std::uint32_t s, Port in, const Packet& packet, std::int64_t now, bool deferred) {
         const Plant::SwitchInfo& info = plant_.switch_info[s];
         std::uint32_t number = info.row[packet.dlid];
-        if (adaptive_ && packet.kind() == Packet::data) number = least_queued(s, number, packet);
-        const Port out = info.first + number;
-        // A packet from a slow link must not run dry on a fast one.
-        if (!deferred && plant_.port[in].rate > plant_.port[out].rate) {
-            const std::int64_t wait = plant_.serialise(in, packet.wire) - plant_.serialise(out, packet.wire);
-            worker.remind(in, now + wait, What::defer, packet);
-            return;
+        const bool chooses = adaptive_ && packet.kind() == Packet::data;
+        // A packet from a slow link must not run dry on a fast one, whichever it will be.
+        if (!deferred) {
+            const std::uint32_t rate =
+                chooses ? fastest_rate(s, number, packet) : plant_.port[info.first + number].rate;
+            if (plant_.port[in].rate > rate) {
+                const std::int64_t wait = plant_.serialise(in, packet.wire) - Plant::serialise_at(rate, packet.wire);
+                worker.remind(in, now + wait, What::defer, packet);
+                return;
+            }
         }
+        if (chooses) number = least_queued(s, number, packet);
+        const Port out = info.first + number;
         Output& output = ports_.out[out];
         if (output.active == 0 && output.busy_until <= now && links_.may_send(out, packet)) {
             output.victim = false;
@@ -204,7 +215,7 @@ private:
         if (marking.congested && packet.kind() == Packet::data && packet.wire >= marking.floor_bytes) {
             if (marking.unmarked >= marking.rate) {
                 marking.unmarked = 0;
-                ++marking.marked;
+                if (!packet.has(Packet::fecn)) ++marking.marked;
                 packet.bits |= Packet::fecn;
             } else {
                 ++marking.unmarked;
@@ -219,7 +230,10 @@ private:
         links_.release(worker, in, packet, number, ports_.out[out].busy_until);
     }
 
+    template <class Visit>
+    void visit_choices(std::uint32_t s, std::uint32_t by_table, const Packet& packet, Visit&& visit) const;
     [[nodiscard]] std::uint32_t least_queued(std::uint32_t s, std::uint32_t by_table, const Packet& packet) const;
+    [[nodiscard]] std::uint32_t fastest_rate(std::uint32_t s, std::uint32_t by_table, const Packet& packet) const;
 
     const Plant& plant_;
     Ports& ports_;

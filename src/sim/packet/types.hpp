@@ -17,6 +17,7 @@ inline constexpr std::uint32_t none = 0xffffffffu;
 
 // Bytes on the wire beside the payload: local route header 8, base transport header 12, CRCs 6.
 inline constexpr std::uint32_t header_bytes = 26;
+inline constexpr std::uint32_t variant_crc_bytes = 2;          // of those, what counters of data leave out
 inline constexpr std::uint32_t ack_bytes = header_bytes + 4;   // and the acknowledgement header
 inline constexpr std::uint32_t cnp_bytes = header_bytes + 16;  // and the reserved payload
 inline constexpr std::uint32_t block_bytes = 64;               // what one credit stands for
@@ -46,12 +47,18 @@ static_assert(sizeof(Packet) == 16);
 enum class What : std::uint8_t {
     arrive,   // a packet: its head at a switch and past the pipeline, its tail at a host
     defer,    // a packet from a slow link may now go out on a fast one
-    credit,   // op blocks for slot flow; only those that come from far
+    credit,   // while it is far away only: handled as a Credit once it has come near
     wake,     // an output may be free
     post,     // a message enters its queue pair (op)
     deliver,  // a message between ranks of one host port is there (op)
     work,     // local work is done (op)
     start,    // a rank begins (op is the rank)
+};
+
+// Buffer space that has become free: applied at the start of a window, when the flow-control packet is read.
+struct Credit {
+    std::uint32_t slot;
+    std::int32_t blocks;
 };
 
 // 24 bytes. The moment is the start of a window and an offset; events of one entity and window are handled in
@@ -67,6 +74,8 @@ struct Event {
     }
     [[nodiscard]] What what() const { return static_cast<What>(what_port >> port_bits); }
     [[nodiscard]] Port port() const { return what_port & ((1u << port_bits) - 1); }
+    // Of a What::credit: the slot travels as flow, the blocks as op.
+    [[nodiscard]] Credit credit() const { return {packet.flow, static_cast<std::int32_t>(packet.op)}; }
     // Events of one host may come in numbers at one moment: the operation tells them apart.
     [[nodiscard]] bool before(const Event& other) const {
         const std::uint64_t a = std::uint64_t{offset} << 32 | what_port;
@@ -75,11 +84,5 @@ struct Event {
     }
 };
 static_assert(sizeof(Event) == 24);
-
-// Buffer space that has become free: applied at the start of a window, when the flow-control packet is read.
-struct Credit {
-    std::uint32_t slot;
-    std::int32_t blocks;
-};
 
 }  // namespace loom::sim::packet

@@ -1,0 +1,69 @@
+// The packet level equals its slow reference to the last tick, and its books balance at every microsecond.
+#include <gtest/gtest.h>
+
+#include "reference/packet.hpp"
+#include "sim/packet/engine.hpp"
+#include "sim/packet_cases.hpp"
+
+namespace {
+
+using namespace loom;
+using namespace loom::sim;
+
+void expect_same_flows(const std::vector<Flow>& flows, const std::vector<Flow>& wanted) {
+    ASSERT_EQ(flows.size(), wanted.size());
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        SCOPED_TRACE(fmt::format("flow {} -> {}", wanted[i].from.value, wanted[i].to.value));
+        EXPECT_EQ(flows[i].from, wanted[i].from);
+        EXPECT_EQ(flows[i].to, wanted[i].to);
+        EXPECT_EQ(flows[i].bytes, wanted[i].bytes);
+        EXPECT_EQ(flows[i].delivered, wanted[i].delivered);
+        EXPECT_EQ(flows[i].begun, wanted[i].begun);
+        EXPECT_EQ(flows[i].ended, wanted[i].ended);
+    }
+}
+
+void expect_same_counters(const PacketCase& made, const packet::Engine& engine, const reference::PacketLevel& slow) {
+    for (std::uint32_t p = 0; p < made.fabric.port_count(); ++p) {
+        const fabric::PortCounters have = engine.counters(PortIndex{p});
+        const fabric::PortCounters want = slow.counters(PortIndex{p}, engine.now());
+        if (have == want) continue;
+        const fabric::Port& port = made.fabric.port(PortIndex{p});
+        SCOPED_TRACE(fabric::describe(made.fabric, port.node, port.number));
+        EXPECT_EQ(have.xmit_data, want.xmit_data);
+        EXPECT_EQ(have.xmit_pkts, want.xmit_pkts);
+        EXPECT_EQ(have.rcv_data, want.rcv_data);
+        EXPECT_EQ(have.rcv_pkts, want.rcv_pkts);
+        EXPECT_EQ(have.xmit_wait, want.xmit_wait);
+        EXPECT_EQ(have.xmit_cong_time, want.xmit_cong_time);
+        EXPECT_EQ(have.marked_fecn, want.marked_fecn);
+        EXPECT_EQ(have.rcv_fecn, want.rcv_fecn);
+        EXPECT_EQ(have.rcv_becn, want.rcv_becn);
+    }
+}
+
+class PacketReference : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(PacketReference, EngineEqualsItAtEveryStep) {
+    const auto made = draw_case(GetParam());
+    packet::Engine engine(made->network, made->schedule, made->options);
+    reference::PacketLevel slow(made->network, made->schedule, made->options);
+
+    State state = State::running;
+    for (unsigned step = 1; state == State::running; ++step) {
+        state = engine.advance(step < 400 ? microseconds(step) : never);
+        slow.run(engine.now());
+
+        ASSERT_EQ(engine.audit(), "") << "at " << to_string(engine.now());
+        expect_same_flows(engine.flows(), slow.ranks().flows());
+        expect_same_counters(*made, engine, slow);
+        if (HasFailure()) FAIL() << "at " << to_string(engine.now());
+    }
+
+    EXPECT_EQ(engine.rank_ends(), slow.ranks().ends());
+    EXPECT_EQ(state == State::finished, slow.ranks().finished());
+}
+
+INSTANTIATE_TEST_SUITE_P(Drawn, PacketReference, testing::Range<std::uint64_t>(1, 121));
+
+}  // namespace
