@@ -16,6 +16,7 @@ Parts standard_parts() {
     parts.remap = congestion::optimise_mapping;
     parts.measure_mapping = congestion::measure_mapping;
     parts.simulation = sim::make_simulation;
+    parts.manage = manager::run_manager;
     return parts;
 }
 

@@ -11,6 +11,7 @@
 #include "loom/congestion/forwarding.hpp"
 #include "loom/congestion/mapping.hpp"
 #include "loom/fabric/presets.hpp"
+#include "loom/manager/dcms.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/sim/simulation.hpp"
 
@@ -37,6 +38,10 @@ struct Parts {
     std::function<std::unique_ptr<sim::Simulation>(sim::Level, const sim::Network&, const traffic::Schedule&,
                                                    const sim::Options&)>
         simulation;
+    // As manager::run_manager; a test changes the settings on their way in.
+    std::function<manager::Work(const fabric::Fabric&, fabric::CounterSource&, fabric::CongestionParameters&,
+                                fabric::Clock&, const manager::Settings&, const manager::OnDecision&)>
+        manage;
 };
 
 // Loomband's own.

@@ -36,6 +36,8 @@ struct Reproduction {
 
 Result zahavi_table_1(const Parts&, const RunOptions&);
 Result zahavi_figure_6(const Parts&, const RunOptions&);
+Result dcms_experiment_1(const Parts&, const RunOptions&);
+Result dcms_experiment_2(const Parts&, const RunOptions&);
 Result hoefler_remap(const Parts&, const RunOptions&);
 Result hoefler_fat_trees(const Parts&, const RunOptions&);
 

@@ -58,6 +58,10 @@ struct CongestionControl {
     ControlScope scope = ControlScope::queue_pair;
 };
 
+// A congestion control table in which each index halves a flow's injection rate: 0, 1, 3, 7... packet times. Up to 15
+// entries. With 6, the rates of the testbed in Mizero 2016 come out (docs/results.md).
+[[nodiscard]] std::vector<double> halving_table(unsigned entries = 6);
+
 enum class LidChoice : std::uint8_t {
     first,   // always the base LID
     spread,  // LID number (from + to) mod 2^lmc for ranks from and to

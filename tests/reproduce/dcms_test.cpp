@@ -1,0 +1,116 @@
+// The congestion manager's experiments hold with Loomband's parts, and stop holding when a mechanism that they rest on
+// is switched off.
+#include <gtest/gtest.h>
+
+#include "reproduce/broken_parts.hpp"
+
+namespace loom::reproduce {
+namespace {
+
+Parts without_credits() {
+    return with_options([](sim::Options& options) { options.packet.flow_control = sim::FlowControl::infinite; });
+}
+Parts without_congestion_control() {
+    return with_options([](sim::Options& options) { options.packet.congestion = {}; });
+}
+Parts without_shared_buffer() {
+    return with_options([](sim::Options& options) { options.packet.buffer_use = sim::BufferUse::per_output; });
+}
+Parts without_throttling() {
+    return with_options([](sim::Options& options) { options.packet.congestion.table.clear(); });
+}
+Parts with_settings(std::function<void(manager::Settings&)> change) {
+    Parts parts = standard_parts();
+    parts.manage = [change = std::move(change), manage = parts.manage](
+                       const fabric::Fabric& fabric, fabric::CounterSource& counters,
+                       fabric::CongestionParameters& parameters, fabric::Clock& clock, const manager::Settings& asked,
+                       const manager::OnDecision& decided) {
+        manager::Settings settings = asked;
+        change(settings);
+        return manage(fabric, counters, parameters, clock, settings, decided);
+    };
+    return parts;
+}
+
+void expect_all_hold(const Result& result) {
+    for (const Row& row : result.rows) EXPECT_TRUE(result.holds(row)) << row.name;
+    for (const Claim& claim : result.claims) EXPECT_TRUE(claim.holds) << claim.text;
+    EXPECT_TRUE(result.holds());
+}
+
+TEST(DcmsExperiment1, Holds) {
+    const Result result = dcms_experiment_1(standard_parts(), quick());
+
+    expect_all_hold(result);
+    EXPECT_EQ(result.rows.size(), 5u);
+}
+
+TEST(DcmsExperiment1, NeedsCredits) {
+    EXPECT_FALSE(dcms_experiment_1(without_credits(), quick()).holds());
+}
+
+TEST(DcmsExperiment1, NeedsCongestionControl) {
+    EXPECT_FALSE(dcms_experiment_1(without_congestion_control(), quick()).holds());
+}
+
+TEST(DcmsExperiment1, NeedsAdaptersThatThrottle) {
+    EXPECT_FALSE(dcms_experiment_1(without_throttling(), quick()).holds());
+}
+
+TEST(DcmsExperiment1, NeedsTheSharedBuffer) {
+    EXPECT_FALSE(dcms_experiment_1(without_shared_buffer(), quick()).holds());
+}
+
+TEST(DcmsExperiment1, NeedsTheTimer) {
+    const Parts parts = with_options([](sim::Options& options) {
+        for (sim::HostControl& host : options.packet.congestion.hosts) host.ccti_timer = 75;
+    });
+
+    EXPECT_FALSE(dcms_experiment_1(parts, quick()).holds());
+}
+
+TEST(DcmsExperiment2, Holds) {
+    const Result result = dcms_experiment_2(standard_parts(), quick());
+
+    expect_all_hold(result);
+    EXPECT_EQ(result.rows.size(), 10u);
+    EXPECT_TRUE(result.picture.has_value());
+}
+
+TEST(DcmsExperiment2, NeedsCredits) {
+    EXPECT_FALSE(dcms_experiment_2(without_credits(), quick()).holds());
+}
+
+TEST(DcmsExperiment2, NeedsCongestionControl) {
+    EXPECT_FALSE(dcms_experiment_2(without_congestion_control(), quick()).holds());
+}
+
+TEST(DcmsExperiment2, NeedsTheSharedBuffer) {
+    EXPECT_FALSE(dcms_experiment_2(without_shared_buffer(), quick()).holds());
+}
+
+TEST(DcmsExperiment2, NeedsTheManager) {
+    Parts parts = standard_parts();
+    parts.manage = [](auto&&...) { return manager::Work{}; };
+
+    EXPECT_FALSE(dcms_experiment_2(parts, quick()).holds());
+}
+
+TEST(DcmsExperiment2, EachLineOfThePaperAsPrintedFails) {
+    using manager::Reading;
+    const Parts victim = with_settings([](manager::Settings& s) { s.readings.victim = Reading::literal; });
+    const Parts count = with_settings([](manager::Settings& s) { s.readings.count = Reading::literal; });
+    const Parts restore = with_settings([](manager::Settings& s) { s.readings.restore = Reading::literal; });
+
+    EXPECT_FALSE(dcms_experiment_2(victim, quick()).holds());
+    EXPECT_FALSE(dcms_experiment_2(count, quick()).holds());
+    EXPECT_FALSE(dcms_experiment_2(restore, quick()).holds());
+}
+
+TEST(DcmsExperiment2, NeedsBothDurations) {
+    EXPECT_FALSE(dcms_experiment_2(with_settings([](manager::Settings& s) { s.intervals = 12; }), quick()).holds());
+    EXPECT_FALSE(dcms_experiment_2(with_settings([](manager::Settings& s) { s.intervals = 6; }), quick()).holds());
+}
+
+}  // namespace
+}  // namespace loom::reproduce
