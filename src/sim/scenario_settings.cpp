@@ -62,10 +62,15 @@ void set_host(CongestionControl& control, Member HostControl::*member, Words& wo
     control.hosts[words.number("a service level", 0, service_levels - 1)].*member = value;
 }
 
-// `cct 0 1 2.5` entry by entry, `cct linear 128 0.5`: 128 entries, 0, 0.5, 1 ...
+// `cct 0 1 2.5` entry by entry; `cct halving 6`: 0, 1, 3, 7, 15, 31; `cct linear 128 0.5`: 128 entries, 0, 0.5, 1 ...
 void take_table(std::vector<double>& table, Words& words) {
     constexpr double most_delay = 1e6;
     table.clear();
+    if (words.take("halving")) {
+        table = words.done() ? halving_table()
+                             : halving_table(static_cast<unsigned>(words.number("a number of entries", 1, 15)));
+        return;
+    }
     if (words.take("linear")) {
         const std::uint64_t entries = words.number("a number of entries", 1, 256);
         const double step = words.real("a step", 0, most_delay / 256);
@@ -76,7 +81,7 @@ void take_table(std::vector<double>& table, Words& words) {
         if (table.size() == 256) words.refuse("expected at most 256 entries of the congestion control table");
         table.push_back(words.real("an injection delay in packet times", 0, most_delay));
     }
-    if (table.empty()) words.expected("linear, or injection delays in packet times");
+    if (table.empty()) words.expected("halving, linear, or injection delays in packet times");
 }
 
 void take_congestion(CongestionControl& control, Words& words) {

@@ -240,6 +240,8 @@ std::unique_ptr<Setup> set_up(Scenario scenario) {
     setup->level = scenario.level;
     setup->options = scenario.options;
     setup->options.message.flows = true;
+    CongestionControl& control = setup->options.packet.congestion;
+    if (control.switches.threshold != 0 && control.table.empty()) control.table = halving_table();
     setup->until = scenario.until;
     setup->sample = scenario.sample;
     setup->manager = scenario.manager;

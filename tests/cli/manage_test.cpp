@@ -221,6 +221,16 @@ TEST_F(ManageScenario, AsPrintedNothingIsEverLowered) {
     EXPECT_EQ(object.at("settings").at("as-printed"), "victim");
 }
 
+TEST_F(ManageScenario, FreesTheVictimOfTheExample) {
+    const Outcome outcome = loom_program("manage --json --compare none,paper --scenario " +
+                                         std::string(LOOM_SOURCE_DIR) + "/examples/scenarios/managed.scn");
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json rows = json::parse(outcome.out).at("policies");
+    EXPECT_LT(rows[0].at("gbit_per_s").at("X-Y"), 4);
+    EXPECT_GT(rows[1].at("gbit_per_s").at("X-Y"), 6.5);
+}
+
 TEST_F(ManageScenario, RefusesWhatItCannotManage) {
     EXPECT_THAT(manage("--set 'level flow'").err, HasSubstr("only the packet level has congestion control"));
     EXPECT_THAT(manage("", "manager sweep soon\n").err, HasSubstr("bed.scn:29: sweep: expected a time"));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "loom/base/error.hpp"
+#include "loom/sim/setup.hpp"
 
 namespace {
 
@@ -11,6 +12,7 @@ using namespace loom;
 using namespace loom::sim;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 constexpr const char* two_switches = R"(# Two switches
 title  Two switches
@@ -82,6 +84,28 @@ TEST(Scenario, ReadsCongestionControl) {
     EXPECT_EQ(s.options.packet.arbitration.high_limit, 10);
 }
 
+TEST(Scenario, HalvesInjectionRatesWhereAsked) {
+    const auto table_of = [](const std::string& line) {
+        return parse_scenario("fabric tree.json\npattern shift\ncongestion cct " + line, "s")
+            .options.packet.congestion.table;
+    };
+
+    EXPECT_THAT(table_of("halving 4"), ElementsAre(0, 1, 3, 7));
+    EXPECT_EQ(table_of("halving"), halving_table());
+}
+
+// Marks that throttle nobody would be a surprise.
+TEST(Scenario, HalvesInjectionRatesWhereSwitchesMarkAndNoTableIsGiven) {
+    const std::string traffic = std::string(two_switches) + "flow f from A to \"Big D\" bytes 1\n";
+    const auto table_of = [&](const std::string& lines) {
+        return set_up(parse_scenario(traffic + lines, "s"))->options.packet.congestion.table;
+    };
+
+    EXPECT_THAT(table_of(""), IsEmpty());
+    EXPECT_EQ(table_of("congestion threshold 15\n"), halving_table());
+    EXPECT_THAT(table_of("congestion threshold 15\ncongestion cct 0\n"), ElementsAre(0));
+}
+
 TEST(Scenario, ReadsTheMessageLevelWithoutAFabric) {
     const Scenario s = parse_scenario(
         "level message\nranks 8\npattern ring\nloggops L 1us o 200ns G 400 S 4KiB\nlocal-copy 50\n", "s");
@@ -126,6 +150,8 @@ constexpr Bad bad_lines[] = {{"frobnicate 3", "expected a keyword such as fabric
                              {"congestion threshold 16", "from 0 to 15"},
                              {"congestion cct", "injection delays"},
                              {"congestion cct 1 -2", "from 0 to 1e+06"},
+                             {"congestion cct halving 16", "from 1 to 15"},
+                             {"congestion cct halving 6 7", "expected the end of the line"},
                              {"arbitration high 0", "LANE:WEIGHT"},
                              {"sl-to-vl 16 0", "from 0 to 15"},
                              {"loggops X 1us", "L, o, g, G, O or S"},

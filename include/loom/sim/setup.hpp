@@ -50,8 +50,9 @@ struct Setup {
 
 // Reads the files that the scenario names. A flow is a pair of ranks of its own: number i sends from rank 2i to rank
 // 2i + 1, so that flows between the same hosts stay apart. An endless flow gets as many messages as its host's link can
-// carry until the end. Throws ParseError for hosts and ports that the fabric does not have, Error, IoError and
-// UsageError as the readers, engines and schedules do.
+// carry until the end. Where switches mark and the scenario has no congestion control table, halving_table() is it.
+// Throws ParseError for hosts and ports that the fabric does not have, Error, IoError and UsageError as the readers,
+// engines and schedules do.
 [[nodiscard]] std::unique_ptr<Setup> set_up(Scenario scenario);
 
 }  // namespace loom::sim
