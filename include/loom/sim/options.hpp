@@ -28,7 +28,7 @@ struct LaneArbitration {
 
 // Congestion control of switches, as the standard words it.
 struct SwitchControl {
-    std::uint8_t threshold = 0;      // 0: no marking; 1 (a full buffer) to 15 (a sixteenth of it)
+    std::uint8_t threshold = 0;      // 0: no marking; 1 (14/15 of a buffer waits) to 15 (anything waits)
     std::uint16_t marking_rate = 0;  // packets unmarked between two marked ones, in the mean
     std::uint8_t packet_size = 0;    // packets below so many times 64 bytes stay unmarked
     bool victim_mask = false;        // mark at ports that lack credits, too (they are not the root)
