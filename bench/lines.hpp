@@ -20,6 +20,7 @@ struct Plan {
     std::vector<unsigned> threads;
     Peers peers = Peers::some;
     bool quick = false;
+    std::string loggopsim;  // folder of LogGOPSim and txt2bin; empty: it is not run
 
     [[nodiscard]] bool takes(const Size& size) const {
         const std::size_t hosts = std::stoul(size.name);
@@ -36,5 +37,9 @@ void measure_analysis(const Plan& plan, const Sink& sink);
 
 // One allocation and all events of the flow level, packets and events of the others, from 64 to 11,664 hosts.
 void measure_sim(const Plan& plan, const Sink& sink);
+
+// Events of the message level on schedules of up to 262,144 ranks, beside LogGOPSim where a folder is given; the times
+// of both must be the same.
+void measure_message(const Plan& plan, const Sink& sink);
 
 }  // namespace loom::bench

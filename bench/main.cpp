@@ -19,14 +19,16 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups, "routing, analysis, sim")
+    app.add_option("--only", groups, "routing, analysis, sim, message")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim"}));
+        ->check(CLI::IsMember({"routing", "analysis", "sim", "message"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
+    app.add_option("--loggopsim", plan.loggopsim,
+                   "Folder of LogGOPSim and txt2bin, to run them beside the message level");
     app.add_option("--json", json, "Write the lines to this file as well");
     CLI11_PARSE(app, argc, argv);
 
@@ -52,6 +54,7 @@ int main(int argc, char** argv) {
         if (wanted("routing")) measure_routing(plan, sink);
         if (wanted("analysis")) measure_analysis(plan, sink);
         if (wanted("sim")) measure_sim(plan, sink);
+        if (wanted("message")) measure_message(plan, sink);
         if (!json.empty()) loom::write_file(json, to_json(lines));
     } catch (const loom::Error& error) {
         fmt::print(stderr, "loom_bench: {}\n", error.what());

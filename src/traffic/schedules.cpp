@@ -160,9 +160,9 @@ Schedule random_graph(std::size_t ranks, std::size_t messages, const ScheduleOpt
         const std::size_t to = (from + 1 + random.below(static_cast<std::uint32_t>(ranks - 1))) % ranks;
         const auto tag = static_cast<std::uint32_t>(message);
         const std::uint64_t bytes = amount(options.bytes);
-        if (options.work.ps > 0) {
-            const auto work = static_cast<std::int64_t>(amount(static_cast<std::uint64_t>(options.work.ps)));
-            wait_for_earlier(from, builder.compute(rank_of(from), Time{work}));
+        if (options.work > Time{}) {  // whole nanoseconds, which GOAL can tell
+            const auto work = amount(static_cast<std::uint64_t>(options.work / nanoseconds(1)));
+            wait_for_earlier(from, builder.compute(rank_of(from), nanoseconds(static_cast<std::int64_t>(work))));
         }
         wait_for_earlier(from, builder.send(rank_of(from), rank_of(to), bytes, tag));
         wait_for_earlier(to, builder.receive(rank_of(to), rank_of(from), bytes, tag));
