@@ -90,7 +90,8 @@ public:
     std::uint32_t op;  // its number inside the rank
 };
 
-// Collects operations rank by rank or in any order, then freezes them. Cost: linear in operations and edges.
+// Collects operations rank by rank or in any order, then freezes them. Cost: linear in operations and edges; rank by
+// rank takes no memory beyond the schedule's own and 16 bytes an edge.
 class ScheduleBuilder {
 public:
     explicit ScheduleBuilder(std::size_t ranks);
@@ -109,16 +110,19 @@ public:
     [[nodiscard]] Schedule build();
 
 private:
-    struct RankOps {
-        std::vector<Op> ops;
-        struct Edge {
-            std::uint32_t earlier, later;
-            bool on_start;
-        };
-        std::vector<Edge> edges;
+    struct Edge {
+        std::uint32_t rank, earlier, later;
+        bool on_start;
     };
-    std::vector<RankOps> ranks_;
-    std::size_t total_ = 0;
+    void check_messages(const Schedule& schedule) const;
+    void put_edges(Schedule& schedule) const;
+    [[nodiscard]] std::vector<Op> take_ops(const std::vector<std::uint32_t>& first);
+
+    std::vector<std::uint32_t> count_;  // operations by rank
+    std::vector<Op> ops_;               // in the order of adding
+    std::vector<std::uint32_t> rank_;   // of each; empty as long as ranks came in order
+    std::uint32_t last_rank_ = 0;
+    std::vector<Edge> edges_;
 };
 
 }  // namespace loom::traffic
