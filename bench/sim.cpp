@@ -54,9 +54,12 @@ struct Case {
     const char* unit;
     sim::Level level;
     const char* pattern;
-    std::uint64_t bytes;
+    std::uint64_t bytes;  // a message; 0: so many that all hosts together send 2 million packets
     traffic::Parting parting;
+    bool control = false;  // congestion control at work
+    std::size_t most_hosts = SIZE_MAX;
 };
+constexpr std::uint64_t two_million_packets = std::uint64_t{4} << 30;
 
 // The pattern's messages on the tree, until the last has arrived, or (for an allocation) until all have their first
 // rate.
@@ -75,11 +78,16 @@ void play(const Size& size, const Case& c, bool allocation, unsigned threads, Me
     }
     measured.hosts = hosts;
     const auto pattern = traffic::make_pattern(c.pattern, hosts);
-    const traffic::Schedule schedule = traffic::from_pattern(*pattern, c.bytes, c.parting);
+    const std::uint64_t bytes = c.bytes != 0 ? c.bytes : two_million_packets / hosts / 4096 * 4096;
+    const traffic::Schedule schedule = traffic::from_pattern(*pattern, bytes, c.parting);
     measured.bytes = schedule.bytes();
     sim::Options options;
     options.threads = threads;
     if (allocation) options.flow.host_delay = Time{};
+    if (c.control) {
+        options.packet.congestion.switches = {.threshold = 15, .marking_rate = 128};
+        options.packet.congestion.table = sim::halving_table();
+    }
     repeat_run(
         measured, 5, [&] { return make_simulation(c.level, network, schedule, options); },
         [&](sim::Simulation& simulation) {
@@ -100,13 +108,16 @@ void measure_sim(const Plan& plan, const Sink& sink) {
     const Case cases[] = {
         {"flow: one allocation", "streams/s", Level::flow, "permutation:1", 1 << 20, Parting::own},
         {"flow: permutations", "events/s", Level::flow, "permutation:4", 1 << 20, Parting::own},
-        {"packet: permutation", "packets/s", Level::packet, "permutation:1", 64 << 10, Parting::own},
+        {"packet: permutation", "packets/s", Level::packet, "permutation:1", 0, Parting::own},
+        {"packet: permutation, marked", "packets/s", Level::packet, "permutation:1", 0, Parting::own, true},
+        {"packet: all-to-all", "packets/s", Level::packet, "shift", 16 << 10, Parting::own, false, 1024},
         {"message: dissemination", "events/s", Level::message, "dissemination", 8, Parting::own},
     };
     for (const Size& size : sim_sizes(plan))
         for (const Case& c : cases)
             for (const unsigned threads : plan.threads) {
                 if (threads != plan.threads.front() && c.level != Level::packet) continue;
+                if (std::stoul(size.name) > c.most_hosts) continue;
                 Line line{"sim", size.name, c.what, threads, {}, {}, 0, 0, {}};
                 const bool allocation = &c == &cases[0];
                 line.measured = in_child([&](Measured& m) { play(size, c, allocation, threads, m); });

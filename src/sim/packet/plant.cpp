@@ -93,6 +93,7 @@ void Plant::lay_out() {
         if (peer == none) continue;  // a host where no rank sits: nothing goes there
         port[p].peer = peer;
         port[p].rate = picoseconds_a_byte_256(there.rate);
+        port[p].speed = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / port[p].rate);
         port[p].to_host = !is_switch_port(peer);
         port[p].reach = cable + (port[p].to_host ? options->host_delay.ps : options->switch_delay.ps);
     }

@@ -82,7 +82,7 @@ void Ports::set_marking(Port port, const SwitchControl& control) {
 bool Ports::oversubscribed(Port port) const {
     const Port first = plant_->switch_info[plant_->entity[plant_->port[port].entity].index].first;
     const unsigned words = plant_->mask_words;
-    double rate = 0;
+    std::uint64_t speed = 0;
     for (unsigned w = 0; w < words; ++w) {
         std::uint64_t inputs = 0;  // an input counts once, however many of its lanes wait
         for (unsigned v = 0; v < lanes; ++v) {
@@ -93,10 +93,11 @@ bool Ports::oversubscribed(Port port) const {
         }
         for (; inputs != 0; inputs &= inputs - 1) {
             const Port in = first + w * 64 + static_cast<unsigned>(std::countr_zero(inputs));
-            if (plant_->port[in].rate != 0) rate += 1.0 / plant_->port[in].rate;
+            speed += plant_->port[in].speed;
+            if (speed > plant_->port[port].speed) return true;
         }
     }
-    return rate * plant_->port[port].rate > 1.0 + 1e-9;
+    return false;
 }
 
 unsigned Ports::choose_lane(Port port, unsigned eligible) {
