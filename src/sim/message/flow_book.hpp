@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "loom/sim/simulation.hpp"
@@ -9,34 +10,29 @@
 
 namespace loom::sim {
 
-// 48 bytes a pair; a message costs a binary search among its sender's peers.
+// 56 bytes a pair; a message costs two binary searches among its sender's peers.
 class FlowBook {
 public:
     FlowBook() = default;
     explicit FlowBook(const traffic::Schedule& schedule) {
+        std::vector<std::pair<Rank, std::uint64_t>> sends;
         first_.push_back(0);
         for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
-            const std::size_t begin = flows_.size();
+            sends.clear();
             for (const traffic::Op& op : schedule.ops(Rank{rank}))
-                if (op.kind == traffic::OpKind::send)
-                    flows_.push_back({Rank{rank}, op.peer, op.amount, 0, never, Time{}});
-            const auto mine = flows_.begin() + static_cast<std::ptrdiff_t>(begin);
-            std::sort(mine, flows_.end(), [](const Flow& a, const Flow& b) { return a.to < b.to; });
-            auto last = mine;
-            for (auto flow = mine; flow != flows_.end(); ++flow) {
-                if (flow == mine) continue;
-                if (flow->to == last->to)
-                    last->bytes += flow->bytes;
-                else
-                    *++last = *flow;
+                if (op.kind == traffic::OpKind::send) sends.emplace_back(op.peer, op.amount);
+            std::sort(sends.begin(), sends.end());
+            for (const auto& [to, bytes] : sends) {
+                if (flows_.size() == first_.back() || flows_.back().to != to) {
+                    flows_.push_back({Rank{rank}, to, 0, 0, never, Time{}});
+                    to_.push_back(to);
+                    open_.push_back(0);
+                }
+                flows_.back().bytes += bytes;
+                ++open_.back();
             }
-            if (mine != flows_.end()) flows_.erase(last + 1, flows_.end());
             first_.push_back(flows_.size());
         }
-        open_.resize(flows_.size());
-        for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank)
-            for (const traffic::Op& op : schedule.ops(Rank{rank}))
-                if (op.kind == traffic::OpKind::send) ++open_[find(Rank{rank}, op.peer)];
     }
 
     void begun(Rank from, Rank to, Time when) {
@@ -58,13 +54,13 @@ public:
 
 private:
     [[nodiscard]] std::size_t find(Rank from, Rank to) const {
-        const auto begin = flows_.begin() + static_cast<std::ptrdiff_t>(first_[from.value]);
-        const auto end = flows_.begin() + static_cast<std::ptrdiff_t>(first_[from.value + 1]);
-        const auto flow = std::lower_bound(begin, end, to, [](const Flow& a, Rank b) { return a.to < b; });
-        return static_cast<std::size_t>(flow - flows_.begin());
+        const auto begin = to_.begin() + static_cast<std::ptrdiff_t>(first_[from.value]);
+        const auto end = to_.begin() + static_cast<std::ptrdiff_t>(first_[from.value + 1]);
+        return static_cast<std::size_t>(std::lower_bound(begin, end, to) - to_.begin());
     }
 
     std::vector<std::size_t> first_;   // by rank, and the end
+    std::vector<Rank> to_;             // of each flow: to search in little memory
     std::vector<Flow> flows_;          // `ended`: of the last message so far
     std::vector<std::uint32_t> open_;  // messages that have not arrived
 };
