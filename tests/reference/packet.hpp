@@ -104,7 +104,7 @@ private:
         }
     };
     struct Turns {
-        std::size_t at = 0;
+        std::size_t at = SIZE_MAX;  // before the first
         int left = 0;
     };
     struct Output {
@@ -151,11 +151,13 @@ private:
     }
     [[nodiscard]] unsigned number(PortId port) const { return fabric_.port(PortIndex{port}).number.value; }
     [[nodiscard]] PortId sibling(PortId port, unsigned n) const { return port - number(port) + n; }
+    [[nodiscard]] std::uint64_t megabits(PortId port) const {
+        const std::uint64_t known = fabric_.port(PortIndex{port}).rate.megabits();
+        return known == 0 ? 32'000 : known;
+    }
     // Picoseconds a byte times 256, rounded: what links are timed with.
     [[nodiscard]] std::uint64_t slowness(PortId port) const {
-        const std::uint64_t megabits = fabric_.port(PortIndex{port}).rate.megabits();
-        const std::uint64_t known = megabits == 0 ? 32'000 : megabits;
-        return (8'000'000 * 256 + known / 2) / known;
+        return (8'000'000 * 256 + megabits(port) / 2) / megabits(port);
     }
     [[nodiscard]] At time(PortId port, std::uint32_t bytes) const {
         return static_cast<At>(bytes * slowness(port) / 256);
@@ -239,8 +241,8 @@ private:
             output.low.left -= packet.blocks();
         }
         const PortId in = peer(out);
-        const At reach = o_.cable_delay.ps + (is_switch(in) ? o_.switch_delay.ps : o_.host_delay.ps);
-        later(now_ + reach + (is_switch(in) ? 0 : time(out, packet.wire)), arrive, in, packet.op, packet);
+        const At through = is_switch(in) ? o_.switch_delay.ps : time(out, packet.wire) + o_.host_delay.ps;
+        later(now_ + o_.cable_delay.ps + through, arrive, in, packet.op, packet);
     }
     // The packet's tail has left the buffer behind `in`: its blocks are credits again when the note of it has crossed
     // the cable and the next line of the grid is reached.
@@ -369,10 +371,11 @@ private:
         const unsigned lane = choose_lane(out, eligible);
         const unsigned input = ready_input(out, lane).value();
         judge_congestion(out);
-        Packet packet = output.queues[lane][input].front();
+        std::deque<Packet>& queue = output.queues[lane][input];
+        Packet packet = queue.front();
         mark(out, packet);
-        output.queues[lane][input].pop_front();
-        if (output.queues[lane][input].empty()) output.queues[lane].erase(input);
+        queue.pop_front();
+        if (queue.empty()) output.queues[lane].erase(input);
         output.last_input[lane] = input;
         judge_congestion(out);
         transmit(out, packet);
@@ -395,11 +398,10 @@ private:
             longest = std::max(longest, queued(out, v) - (last == queues.end() ? 0 : last->second.front().wire));
             for (const auto& [input, queue] : queues) inputs.insert({input, output.last_input[v]});
         }
-        double rate = 0;  // of the inputs together, the output's being 1
+        std::uint64_t speed = 0;  // of the inputs together
         for (const unsigned input : inputs)
-            if (fabric_.port(PortIndex{sibling(out, input)}).connected())
-                rate += 1.0 / static_cast<double>(slowness(sibling(out, input)));
-        const bool oversubscribed = rate * static_cast<double>(slowness(out)) > 1 + 1e-9;
+            if (fabric_.port(PortIndex{sibling(out, input)}).connected()) speed += megabits(sibling(out, input));
+        const bool oversubscribed = speed > megabits(out);
         const bool congested = longest > threshold && (!output.victim || control.victim_mask) && oversubscribed;
         if (congested && !output.congested) output.congested = now_;
         if (!congested && output.congested) {
@@ -441,7 +443,7 @@ private:
         if (!throttling()) return;
         const sim::HostControl& control = o_.congestion.hosts[schedule_.op(op).sl];
         const auto last = static_cast<unsigned>(o_.congestion.table.size() - 1);
-        const unsigned limit = control.ccti_limit == 0 ? last : std::min<unsigned>(control.ccti_limit, last);
+        const unsigned limit = std::min<unsigned>(control.ccti_limit == 0 ? last : control.ccti_limit, last);
         const unsigned value = std::min(index_now(host, op) + control.ccti_increase, limit);
         index_of(host, op) = {value, schedule_.op(op).sl, ticks(host, schedule_.op(op).sl)};
     }
@@ -473,10 +475,8 @@ private:
         }
         const traffic::Op& message = schedule_.op(pair.messages.front());
         auto& line = hosts_[host].lines[lane(host, address(flow.first, flow.second), message.sl)];
-        if (pair.left < message.amount && o_.host_turns == sim::HostTurns::message)
-            line.push_front(flow);
-        else
-            line.push_back(flow);
+        const bool goes_on = pair.left < message.amount && o_.host_turns == sim::HostTurns::message;
+        line.insert(goes_on ? line.begin() : line.end(), flow);
     }
     [[nodiscard]] Packet next_packet(PortId host, unsigned v) {
         Host& there = hosts_[host];

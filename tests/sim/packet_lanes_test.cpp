@@ -57,6 +57,25 @@ TEST(PacketLanes, HighPriorityGoesFirstUpToItsLimit) {
     EXPECT_NEAR(share(bed), 1.0, 0.01);
 }
 
+// All three heads are at the switch at the same moment; A's, on lane 0, finds the output free. Of those that wait the
+// table's first entry goes first: lane 2, then lane 1.
+TEST(PacketLanes, TurnsBeginWithTheFirstEntry) {
+    Bed bed(star +
+            "flow a from A to D bytes 2048\nflow b from B to D bytes 2048 sl 1\nflow c from C to D bytes 2048 sl 2\n");
+    bed.options().sl_to_vl[1] = 1;
+    bed.options().sl_to_vl[2] = 2;
+    bed.options().arbitration.high = {{2, 1}, {1, 1}};
+    bed.options().arbitration.low = {{0, 1}};
+    const auto engine = bed.start();
+
+    (void)engine->advance(never);
+
+    const auto flows = engine->flows();
+    EXPECT_EQ(flows[0].ended, Time{600'000 + 518'500});
+    EXPECT_EQ(flows[2].ended, Time{600'000 + 2 * 518'500});
+    EXPECT_EQ(flows[1].ended, Time{600'000 + 3 * 518'500});
+}
+
 // As the option says: an empty low table means all lanes in turn, also beside a high one.
 TEST(PacketLanes, AnEmptyLowTableStandsForAllLanes) {
     Bed bed = two_lanes();

@@ -15,10 +15,14 @@ namespace {
 constexpr std::uint32_t assumed_megabits = 32'000;  // a link whose rate no one wrote down: 4xQDR
 constexpr unsigned longest_window = 19;             // 2^19 ps: a run stops within a microsecond of any moment
 
-std::uint32_t picoseconds_a_byte_256(fabric::LinkRate rate) {
+std::uint32_t megabits(fabric::LinkRate rate) {
     const std::uint32_t known = rate.megabits();
-    const std::uint64_t megabits = known != 0 ? known : assumed_megabits;
-    return static_cast<std::uint32_t>((8'000'000ull * 256 + megabits / 2) / megabits);
+    return known != 0 ? known : assumed_megabits;
+}
+
+std::uint32_t picoseconds_a_byte_256(fabric::LinkRate rate) {
+    const std::uint64_t speed = megabits(rate);
+    return static_cast<std::uint32_t>((8'000'000ull * 256 + speed / 2) / speed);
 }
 
 }  // namespace
@@ -93,7 +97,7 @@ void Plant::lay_out() {
         if (peer == none) continue;  // a host where no rank sits: nothing goes there
         port[p].peer = peer;
         port[p].rate = picoseconds_a_byte_256(there.rate);
-        port[p].speed = static_cast<std::uint32_t>((std::uint64_t{1} << 32) / port[p].rate);
+        port[p].speed = megabits(there.rate);
         port[p].to_host = !is_switch_port(peer);
         port[p].reach = cable + (port[p].to_host ? options->host_delay.ps : options->switch_delay.ps);
     }

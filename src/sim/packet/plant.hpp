@@ -23,7 +23,7 @@ struct Plant {
     struct PortInfo {
         Port peer = none;         // the port at the other end of the cable
         std::uint32_t rate = 0;   // picoseconds a byte, times 256
-        std::uint32_t speed = 0;  // 2^32 / rate: bytes a time
+        std::uint32_t speed = 0;  // megabits a second: sums are exact
         std::int64_t reach = 0;   // from a packet's start here to its event at the peer, without serialisation at hosts
         Entity entity = 0;        // of this port
         bool to_host = false;     // the peer is a host port

@@ -59,7 +59,13 @@ Ports::Ports(const Plant& plant, const PacketOptions& options) : plant_(&plant),
         for (const LaneWeight& entry : arbitration_->low)
             if (entry.weight != 0) low_lanes_ |= 1u << entry.lane;
         listed |= low_lanes_;
-        for (LaneTurns& t : turns) t.high_budget = high_budget();
+        const auto before_first = [](const std::vector<LaneWeight>& table) {
+            return static_cast<std::uint8_t>(table.empty() ? 0 : table.size() - 1);
+        };
+        for (LaneTurns& t : turns)
+            t = {.high_at = before_first(arbitration_->high),
+                 .low_at = before_first(arbitration_->low),
+                 .high_budget = high_budget()};
         for (unsigned v = 0; v < lanes; ++v)
             if (((listed >> v) & 1u) == 0)
                 throw UsageError(fmt::format("lane {} is in neither arbitration table: it could never send", v));
