@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/manage.hpp"
+#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -36,48 +37,6 @@ std::unique_ptr<sim::Setup> set_up(const ManageOptions& options) {
     return sim::set_up(std::move(scenario));
 }
 
-// The scenario's lines, then what the command line says.
-Settings settings_of(const sim::Setup& setup, const ManageOptions& options) {
-    Settings settings;
-    settings.normal.reset();  // what the scenario gives its switches
-    settings.tick = setup.options.packet.counter_tick;
-    for (const sim::Setting& line : setup.manager) try {
-            set(settings, line.key, line.value);
-        } catch (const UsageError& error) {
-            throw ParseError(line.source.file, line.source.line, error.what());
-        }
-    take_settings(options, settings);
-    return settings;
-}
-
-struct Played {
-    std::string name;  // of the policy
-    std::unique_ptr<sim::Simulation> simulation;
-    sim::Recording recording;
-    manager::Work work;
-};
-
-// Without settings nobody manages.
-Played play(const sim::Setup& setup, const std::optional<Settings>& settings, const sim::RecordOptions& how,
-            const manager::OnDecision& decided) {
-    Played result;
-    result.name = settings ? to_string(settings->policy) : "none";
-    result.simulation = setup.start();
-    sim::Recorder recorder(*result.simulation, how);
-    if (settings) {
-        sim::RecordedFabric living(recorder, setup.until);
-        result.work =
-            run_manager(setup.fabric, living, *result.simulation->congestion_parameters(), living, *settings, decided);
-    }
-    (void)recorder.advance(setup.until.value_or(never));
-    result.recording = recorder.recording();
-    return result;
-}
-
-bool failed(const Played& played) {
-    return played.recording.state == sim::State::deadlocked || played.recording.state == sim::State::stuck;
-}
-
 std::vector<std::optional<Settings>> policies_of(const std::string& text, const Settings& settings) {
     std::vector<std::optional<Settings>> result;
     for (std::string_view rest = text;;) {
@@ -104,7 +63,7 @@ double all_flows(const sim::Recording& recording) {
     return recording.end == Time{} ? 0 : sum / recording.end.nanoseconds();
 }
 
-void print_comparison(const sim::Setup& setup, const std::vector<Played>& all) {
+void print_comparison(const sim::Setup& setup, const std::vector<ManagedRun>& all) {
     std::vector<Column> columns{{"policy"}};
     const std::vector<sim::Flow>& flows = all.front().recording.flows;
     const bool each = flows.size() <= few_flows;
@@ -113,8 +72,8 @@ void print_comparison(const sim::Setup& setup, const std::vector<Played>& all) {
     for (const char* title : {"all", "end", "sweeps", "ports read", "rates set", "lowered"})
         columns.push_back({title, Align::right});
     Table table(columns);
-    for (const Played& played : all) {
-        std::vector<Cell> row{played.name};
+    for (const ManagedRun& played : all) {
+        std::vector<Cell> row{played.policy};
         for (std::size_t i = 0; each && i < flows.size(); ++i)
             row.emplace_back(fmt::format("{:.3f}", sim::gigabits(played.recording.flows[i], played.recording.end)));
         row.emplace_back(fmt::format("{:.3f}", all_flows(played.recording)));
@@ -128,14 +87,14 @@ void print_comparison(const sim::Setup& setup, const std::vector<Played>& all) {
     table.print();
 }
 
-ordered_json comparison_json(const sim::Setup& setup, const std::vector<Played>& all) {
+ordered_json comparison_json(const sim::Setup& setup, const std::vector<ManagedRun>& all) {
     ordered_json rows = ordered_json::array();
-    for (const Played& played : all) {
+    for (const ManagedRun& played : all) {
         ordered_json flows;
         for (std::size_t i = 0; i < std::min<std::size_t>(played.recording.flows.size(), 10'000); ++i)
             flows[setup.flow_name(i, played.recording.flows[i])] =
                 sim::gigabits(played.recording.flows[i], played.recording.end);
-        rows.push_back({{"policy", played.name},
+        rows.push_back({{"policy", played.policy},
                         {"gbit_per_s", std::move(flows)},
                         {"all_gbit_per_s", all_flows(played.recording)},
                         {"end_s", played.recording.end.seconds()},
@@ -146,9 +105,9 @@ ordered_json comparison_json(const sim::Setup& setup, const std::vector<Played>&
 
 int compare(const sim::Setup& setup, const Settings& settings, const sim::RecordOptions& how,
             const ManageOptions& options) {
-    std::vector<Played> all;
+    std::vector<ManagedRun> all;
     for (const std::optional<Settings>& one : policies_of(options.compare, settings))
-        all.push_back(play(setup, one, how, {}));
+        all.push_back(play_managed(setup, one, how));
     if (options.common.json)
         print_json({{"title", setup.title},
                     {"settings", to_json(settings)},
@@ -156,7 +115,7 @@ int compare(const sim::Setup& setup, const Settings& settings, const sim::Record
                     {"remarks", setup.remarks}});
     else
         print_comparison(setup, all);
-    return std::any_of(all.begin(), all.end(), failed) ? 1 : 0;
+    return std::ranges::any_of(all, &ManagedRun::failed) ? 1 : 0;
 }
 
 }  // namespace
@@ -166,7 +125,8 @@ int manage_scenario(const ManageOptions& options) {
     check_outputs({{"--plot", options.plot}}, options.common);
     check_ending({"--plot", options.plot}, "an SVG picture", {".svg"});
     const auto setup = set_up(options);
-    const Settings settings = settings_of(*setup, options);
+    Settings settings = scenario_settings(*setup);
+    take_settings(options, settings);
     ManageLog log(options.common, "");
     for (const std::string& text : setup->remarks) log.remark(text);
     if (setup->options.packet.congestion.switches.threshold == 0)
@@ -179,12 +139,13 @@ int manage_scenario(const ManageOptions& options) {
     else if (options.plot.empty())
         how.sample = Time{};
     if (!options.compare.empty()) return compare(*setup, settings, how, options);
-    const Played played = play(*setup, settings, how, [&](const manager::Decision& decision) {
+    const ManagedRun played = play_managed(*setup, settings, how, [&](const manager::Decision& decision) {
         log.decision(decision, setup->fabric, settings);
     });
     if (!options.plot.empty()) write_file(options.plot, sim::flows_plot(*setup, played.recording).document());
     const SimResult result{*setup, played.recording, sim::slowest_flows(played.recording, 10),
-                           sim::hottest_ports(*setup, *played.simulation, 5)};
+                           sim::hottest_ports(*setup, *played.simulation, 5),
+                           sim::find_sufferers(*setup, *played.simulation, played.recording)};
     if (options.common.json) {
         ordered_json object{{"settings", to_json(settings)}, {"work", to_json(played.work)}};
         log.into(object);
@@ -195,7 +156,7 @@ int manage_scenario(const ManageOptions& options) {
         fmt::print("{}\n\n", to_text(played.work));
         print_sim(result);
     }
-    return failed(played) ? 1 : 0;
+    return played.failed() ? 1 : 0;
 }
 
 }  // namespace loom::cli

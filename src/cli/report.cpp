@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
+#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -131,10 +132,16 @@ void load_played(const Options& options, Subject& subject) {
     if (subject.setup->fabric.title.empty()) subject.setup->fabric.title = subject.setup->title;
 }
 
-// Plays the scenario. False when it deadlocks or is stuck.
+// Plays the scenario, and once more with the manager that it asks for. False when it deadlocks or is stuck.
 bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_json& json, const Options& options) {
     constexpr std::size_t most_ports = 20;
     const sim::Setup& setup = *subject.setup;
+    const manager::Settings settings = scenario_settings(setup);
+    check(settings);
+    const bool managed = !setup.manager.empty() && setup.level == sim::Level::packet;
+    if (managed != !setup.manager.empty())
+        print_remarks({"only the packet level has congestion control; the scenario's manager has nothing to do"},
+                      options.common);
     Progress progress("simulating", options.common.quiet ? Show::nothing : Show::automatic);
     sim::RecordOptions how;
     how.ports = setup.watch;
@@ -143,14 +150,22 @@ bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_j
         how.progress = [draw = progress.callback(), end = setup.until->seconds()](Time now) {
             if (draw) draw(now.seconds() / end);
         };
-    const auto simulation = setup.start();
-    sim::Recorder recorder(*simulation, how);
-    const sim::State state = recorder.advance(setup.until.value_or(never));
-    const sim::Recording recording = recorder.recording();
-    const auto hottest = sim::hottest_ports(setup, *simulation, most_ports);
-    page.sections.push_back(report::simulation_section(setup, recording, hottest));
-    json = sim_json({setup, recording, sim::slowest_flows(recording, most_ports), hottest});
-    return state == sim::State::finished || state == sim::State::running;
+    const ManagedRun alone = play_managed(setup, {}, how);
+    const auto hottest = sim::hottest_ports(setup, *alone.simulation, most_ports);
+    const auto sufferers = sim::find_sufferers(setup, *alone.simulation, alone.recording);
+    const report::Played played{setup, alone.recording, hottest, sufferers};
+    page.sections.push_back(report::simulation_section(played));
+    json = sim_json({setup, alone.recording, sim::slowest_flows(alone.recording, most_ports), hottest, sufferers});
+    if (!managed) return !alone.failed();
+
+    const ManagedRun run = play_managed(setup, settings, how);
+    const auto still = sim::find_sufferers(setup, *run.simulation, run.recording);
+    page.sections.push_back(
+        report::management_section(played, {run.recording, still, settings, run.work, run.decisions}));
+    json["managed"] = sim_json({setup, run.recording, sim::slowest_flows(run.recording, most_ports),
+                                sim::hottest_ports(setup, *run.simulation, most_ports), still});
+    json["managed"]["policy"] = run.policy;
+    return !alone.failed() && !run.failed();
 }
 
 int run(const Options& options) {
@@ -221,7 +236,7 @@ void add_report(CLI::App& program, int& exit_code) {
     app->add_option("-o,--output", options->output, "Page to write; - is standard output")
         ->required()
         ->type_name("PAGE.html");
-    app->add_option("--scenario", options->scenario, "Play this scenario on the fabric and add what happened")
+    app->add_option("-s,--scenario", options->scenario, "Play this scenario on the fabric and add what happened")
         ->type_name("FILE");
     app->add_option("--picture", options->picture, "Write the picture of the fabric to a file of its own, too")
         ->type_name("FILE.svg");
@@ -238,7 +253,9 @@ void add_report(CLI::App& program, int& exit_code) {
         "The page is one file that needs nothing but itself: the fabric drawn by levels with its cables coloured by\n"
         "load, what deviates from a perfect tree, the checks, contention over all shift stages, the hottest links,\n"
         "effective bisection bandwidth, and cables that run below what their ends support.\n"
-        "With --scenario the traffic is played as loom sim does, and its curves and tables are added.\n"
+        "With --scenario the traffic is played as loom sim does: who suffered and why, curves, flows and ports come "
+        "first\n"
+        "on the page. A scenario with manager lines is played again with the manager, and its decisions are shown.\n"
         "Exit code 1, with the page written, when the tables fail a check or the scenario's traffic cannot end.\n"
         "\n"
         "  loom report tree.json tree.lft -o tree.html\n"

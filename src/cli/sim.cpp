@@ -192,7 +192,8 @@ int run(const Options& options) {
 
     write_outputs(*setup, recording, options);
     const SimResult result{*setup, recording, sim::slowest_flows(recording, options.slow),
-                           sim::hottest_ports(*setup, *simulation, options.hot)};
+                           sim::hottest_ports(*setup, *simulation, options.hot),
+                           sim::find_sufferers(*setup, *simulation, recording)};
     const bool to_stdout =
         options.csv_flows == "-" || options.csv_ports == "-" || options.plot == "-" || options.plot_ports == "-";
     if (options.common.json)
@@ -201,7 +202,7 @@ int run(const Options& options) {
         print_sim(result);
     print_remarks({sim_speed(recording)}, options.common);
     if (!setup->manager.empty())
-        print_remarks({"the scenario's manager settings are for loom manage; nothing was managed here"},
+        print_remarks({"nothing was managed; loom manage --scenario does what the scenario's manager lines ask for"},
                       options.common);
     const bool failed = recording.state == sim::State::deadlocked || recording.state == sim::State::stuck;
     return failed ? 1 : 0;

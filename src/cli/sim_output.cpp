@@ -78,6 +78,29 @@ void print_ports(const SimResult& result) {
     table.print();
 }
 
+void print_sufferers(const SimResult& result) {
+    constexpr std::size_t most = 10;
+    const std::vector<sim::Sufferer>& all = result.sufferers;
+    if (all.empty()) return;
+    fmt::print("\nbelow 0.8 of a fair share:\n");
+    for (std::size_t i = 0; i < std::min(all.size(), most); ++i)
+        fmt::print("  {}\n", describe(all[i], result.setup, result.recording));
+    if (all.size() > most) fmt::print("  and {} more\n", grouped(all.size() - most));
+}
+
+ordered_json to_json(const SimResult& result, const sim::Sufferer& one) {
+    const auto name = [&](PortIndex port) {
+        return port == no_port ? ordered_json() : ordered_json(port_name(result.setup, port));
+    };
+    return {{"flow", result.setup.flow_name(one.flow, result.recording.flows[one.flow])},
+            {"gbit_per_s", one.got},
+            {"fair_gbit_per_s", one.fair},
+            {"cause", to_string(one.cause)},
+            {"waits_at", name(one.waits_at)},
+            {"waited", one.waited},
+            {"full_port", name(one.full)}};
+}
+
 ordered_json seconds_or_null(Time time) {
     return time == never ? ordered_json() : ordered_json(time.seconds());
 }
@@ -143,6 +166,7 @@ void print_sim(const SimResult& result) {
     fmt::print("\n");
     for (const std::string& line : r.trouble) fmt::print("  {}\n", line);
     print_flows(result);
+    print_sufferers(result);
     print_ports(result);
 }
 
@@ -182,6 +206,8 @@ ordered_json sim_json(const SimResult& result) {
     }
     out["slowest"] = ordered_json::array();
     for (const std::size_t i : result.slowest) out["slowest"].push_back(setup.flow_name(i, r.flows[i]));
+    out["suffering"] = ordered_json::array();
+    for (const sim::Sufferer& one : result.sufferers) out["suffering"].push_back(to_json(result, one));
     out["hottest_ports"] = ordered_json::array();
     for (const sim::PortLoad& load : result.hottest)
         out["hottest_ports"].push_back({{"port", port_name(setup, load.port)},

@@ -7,6 +7,7 @@
 #include "loom/sim/record.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
+#include "loom/sim/suffering.hpp"
 
 namespace loom::cli {
 
@@ -16,6 +17,7 @@ struct SimResult {
     const sim::Recording& recording;
     std::vector<std::size_t> slowest;
     std::vector<sim::PortLoad> hottest;
+    std::vector<sim::Sufferer> sufferers;
 };
 
 void print_sim(const SimResult& result);

@@ -60,7 +60,7 @@ std::string plural(std::uint32_t count, const char* one, const char* many) {
 
 }  // namespace
 
-std::string describe(const Decision& d, const fabric::Fabric& fabric, const Settings& settings) {
+std::string action_of(const Decision& d, const fabric::Fabric& fabric, const Settings& settings) {
     const auto name = [&](PortIndex index) {
         const fabric::Port& port = fabric.port(index);
         return fabric::describe(fabric, port.node, port.number);
@@ -114,7 +114,13 @@ std::string describe(const Decision& d, const fabric::Fabric& fabric, const Sett
             text = "a counter went backwards: taken as reset, what it counted since is the least it can be";
             break;
     }
-    return fmt::format("{:10.3f} s  {}: {}", d.time.seconds(), name(d.port), text);
+    return fmt::format("{}: {}", name(d.port), text);
+}
+
+std::string describe(const Decision& d, const fabric::Fabric& fabric, const Settings& settings) {
+    const bool quick = settings.sweep < milliseconds(100);
+    return fmt::format("{:10.3f} {}  {}", quick ? d.time.microseconds() * 1e-3 : d.time.seconds(), quick ? "ms" : "s",
+                       action_of(d, fabric, settings));
 }
 
 }  // namespace loom::manager

@@ -7,56 +7,16 @@
 #include "loom/base/plot.hpp"
 #include "loom/base/table.hpp"
 #include "loom/report/picture.hpp"
+#include "report/html.hpp"
 #include "report/page_parts.hpp"
 
 namespace loom::report {
 
 namespace {
 
-std::string escaped(std::string_view text) {
-    return Svg::escaped(text);
-}
-
-// Cells are escaped here; numbers align right and sort as numbers.
-class HtmlTable {
-public:
-    HtmlTable& column(std::string_view title, bool number = false) {
-        numbers_.push_back(number);
-        head_ += fmt::format("<th{} data-sort=\"{}\">{}</th>", number ? " class=\"n\"" : "", number ? "number" : "text",
-                             escaped(title));
-        return *this;
-    }
-    void row(const std::vector<std::string>& cells) {
-        body_ += "<tr>";
-        for (std::size_t i = 0; i < cells.size(); ++i)
-            body_ += fmt::format("<td{}>{}</td>", numbers_[i] ? " class=\"n\"" : "", escaped(cells[i]));
-        body_ += "</tr>\n";
-    }
-    [[nodiscard]] std::string html() const {
-        return fmt::format("<div class=\"scroll\"><table><thead><tr>{}</tr></thead><tbody>\n{}</tbody></table></div>\n",
-                           head_, body_);
-    }
-
-private:
-    std::vector<bool> numbers_;
-    std::string head_;
-    std::string body_;
-};
-
 std::string card(std::string_view value, std::string_view label, std::string_view mood = {}) {
     return fmt::format("<div class=\"card\"><b{}>{}</b><span>{}</span></div>\n",
                        mood.empty() ? "" : fmt::format(" class=\"{}\"", mood), escaped(value), escaped(label));
-}
-
-std::string figure(const Svg& picture, std::string_view caption = {}) {
-    return fmt::format("<figure>{}{}</figure>\n", picture.fragment(),
-                       caption.empty() ? "" : fmt::format("<figcaption>{}</figcaption>", escaped(caption)));
-}
-
-std::string bullet_list(const std::vector<std::string>& sentences) {
-    std::string out = "<ul class=\"words\">\n";
-    for (const std::string& sentence : sentences) out += fmt::format("<li>{}</li>\n", escaped(sentence));
-    return out + "</ul>\n";
 }
 
 std::string cards(const Findings& f) {
@@ -84,11 +44,11 @@ std::string levels_section(const Findings& f) {
     std::string out = "<h2>Levels</h2>\n";
     HtmlTable table;
     table.column("level")
-        .column("switches", true)
-        .column("host cables", true)
-        .column("cables down", true)
-        .column("cables up", true)
-        .column("oversubscription", true);
+        .column("switches", Cells::numbers)
+        .column("host cables", Cells::numbers)
+        .column("cables down", Cells::numbers)
+        .column("cables up", Cells::numbers)
+        .column("oversubscription", Cells::numbers);
     for (std::size_t level = f.level_lines.size(); level-- > 0;) {
         const LevelLine& line = f.level_lines[level];
         table.row({line.name, grouped(line.switches), grouped(line.hosts), grouped(line.down), grouped(line.up),
@@ -170,7 +130,9 @@ std::string contention_section(const Findings& f) {
     if (!f.hottest.empty()) {
         out += fmt::format("<h3>Hottest links between switches</h3>\n");
         HtmlTable table;
-        table.column("from and to").column("flows at once", true).column("flows of all stages", true);
+        table.column("from and to")
+            .column("flows at once", Cells::numbers)
+            .column("flows of all stages", Cells::numbers);
         for (const HotLinkLine& hot : f.hottest) table.row({hot.name, grouped(hot.peak), grouped(hot.total)});
         out += table.html();
     }
@@ -224,6 +186,13 @@ std::string slow_section(const Findings& f) {
     return out + table.html();
 }
 
+std::string sections(const PageOptions& options, Section::Place place) {
+    std::string out;
+    for (const Section& section : options.sections)
+        if (section.place == place) out += fmt::format("<h2>{}</h2>\n{}\n", escaped(section.heading), section.html);
+    return out;
+}
+
 }  // namespace
 
 std::string html_page(const fabric::Fabric& fabric, const Findings& f, const PageOptions& options) {
@@ -241,6 +210,7 @@ std::string html_page(const fabric::Fabric& fabric, const Findings& f, const Pag
                     f.aggregation_nodes > 0 ? fmt::format(", {} aggregation nodes", grouped(f.aggregation_nodes)) : "",
                     grouped(f.cables), f.engine.empty() ? "" : fmt::format(", routed by {}", escaped(f.engine)));
     out += cards(f);
+    out += sections(options, Section::Place::first);
     out += "<h2>Picture</h2>\n";
     PictureOptions picture;
     picture.load_word = "flows at once";
@@ -252,8 +222,7 @@ std::string html_page(const fabric::Fabric& fabric, const Findings& f, const Pag
     out += contention_section(f);
     out += bisection_section(f);
     out += slow_section(f);
-    for (const Section& section : options.sections)
-        out += fmt::format("<h2>{}</h2>\n{}\n", escaped(section.heading), section.html);
+    out += sections(options, Section::Place::last);
     out += fmt::format(
         "<footer>Made by Loomband{}{}. This file needs nothing but "
         "itself.</footer>\n</main>\n<script>{}</script>\n</body></html>\n",

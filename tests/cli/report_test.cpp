@@ -66,31 +66,6 @@ TEST_F(Report, LeavesNoPageWhenThePictureCannotBeWritten) {
     EXPECT_THAT(wrong.err, HasSubstr("the name of a document, but this writes an HTML page"));
 }
 
-TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
-    const TemporaryFolder folder;
-
-    const Outcome outcome = loom_program("demo --json " + folder.file("demo"));
-
-    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    const auto object = nlohmann::json::parse(outcome.out);
-    EXPECT_EQ(object["engines"]["ftree"]["worst"], 1);
-    EXPECT_GT(object["engines"]["minhop"]["worst"], 1);
-    EXPECT_EQ(object["damaged"]["old, as they were"]["valid"], false);
-    EXPECT_EQ(object["damaged"]["repaired"]["valid"], true);
-    EXPECT_LT(object["damaged"]["repaired"]["changed"], object["damaged"]["ftree anew"]["changed"]);
-    for (const char* name : {"tree.json", "ftree.lft", "damaged.json", "repaired.lft", "mapping.txt", "report.html"})
-        EXPECT_GT(std::filesystem::file_size(folder.path() / "demo" / name), 100u) << name;
-    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
-}
-
-TEST(Demo, SaysWhenItsFolderCannotBeMade) {
-    const Outcome outcome = loom_program("demo /dev/null/nowhere");
-
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("cannot make the folder"));
-}
-
 TEST_F(Report, TellsWhatASimulationSaw) {
     std::ofstream(file("a.scn")) << "title Two <flows>\nlevel flow\nuntil 10us\nwatch L0-1:4\n"
                                     "flow f from host00 to host07 endless\nflow g from host01 to host07 endless\n";
@@ -107,6 +82,34 @@ TEST_F(Report, TellsWhatASimulationSaw) {
     EXPECT_THAT(page, HasSubstr("Simulation: Two &lt;flows&gt;"));
     EXPECT_THAT(page, HasSubstr("What the watched ports sent."));
     EXPECT_THAT(page, HasSubstr("was stopped at 10 us"));
+}
+
+// Who suffered and why stands before the fabric itself, and the manager's decisions with it.
+TEST_F(Report, ShowsWhoSufferedAndWhatTheManagerDid) {
+    const Outcome outcome = loom_program("report --json -s " + std::string(LOOM_SOURCE_DIR) +
+                                         "/examples/scenarios/managed.scn -o " + file("page.html"));
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto simulation = nlohmann::json::parse(outcome.out).at("simulation");
+    ASSERT_EQ(simulation.at("suffering").size(), 1u);
+    EXPECT_EQ(simulation.at("suffering")[0].at("flow"), "X-Y");
+    EXPECT_EQ(simulation.at("suffering")[0].at("cause"), "behind");
+    EXPECT_EQ(simulation.at("suffering")[0].at("full_port"), "S2 port 23");
+    EXPECT_EQ(simulation.at("managed").at("policy"), "paper");
+    EXPECT_GT(simulation.at("managed").at("flows")[1].at("gbit_per_s"), 6.5);
+    const std::string page = slurp(file("page.html"));
+    EXPECT_LT(page.find("behind packets for S2 port 23"), page.find("<h2>Picture</h2>"));
+    EXPECT_THAT(page, HasSubstr("With the manager."));
+    EXPECT_THAT(page, HasSubstr("S2 port 23: marking rate 128 -&gt; 0: congested for"));
+}
+
+TEST_F(Report, LeavesTheManagerOutWhereNothingIsMarked) {
+    std::ofstream(file("flow.scn")) << "level flow\npattern ring\nmanager sweep 1ms\n";
+
+    const Outcome flow = loom_program("report " + tree() + " -o " + file("page.html") + " -s " + file("flow.scn"));
+
+    EXPECT_EQ(flow.exit_code, 0) << flow.err;
+    EXPECT_THAT(flow.err, HasSubstr("only the packet level has congestion control"));
 }
 
 TEST_F(Report, NeedsAFabricFromSomewhere) {

@@ -89,6 +89,15 @@ TEST_F(SimCommand, LevelsDisagreeAboutVictims) {
     EXPECT_LT(rate_of_victim("packet"), 4);
 }
 
+TEST_F(SimCommand, SaysWhoSuffersAndWhy) {
+    const Outcome run = loom_program("sim -q -s " + scenarios + "testbed.scn");
+
+    EXPECT_EQ(run.exit_code, 0);
+    EXPECT_THAT(run.out, HasSubstr("X-Y: 3."));
+    EXPECT_THAT(run.out, HasSubstr("where a fair share is 8.00; it waits at S1 port 15"));
+    EXPECT_THAT(run.out, HasSubstr("behind packets for S2 port 23"));
+}
+
 TEST_F(SimCommand, PlaysTheMessageLevelWithoutAFabric) {
     const Outcome run = loom_program("sim --level message --schedule ring --ranks 4 --bytes 8 --json");
 

@@ -60,7 +60,9 @@ struct Decision {
 
 using OnDecision = std::function<void(const Decision&)>;
 
-// "12.000 s  S2 port 23  lower 128 -> 0: congested 9,000,000 ticks (T_C 8,000,000), S1 port 15 waited ...".
+// "S2 port 23: marking rate 128 -> 0: congested for 9,000,000 ticks (T_C 8,000,000), and S1 port 15 waited ...".
+[[nodiscard]] std::string action_of(const Decision& decision, const fabric::Fabric& fabric, const Settings& settings);
+// The same after its time: "12.000 s  ", or in ms where sweeps are that quick.
 [[nodiscard]] std::string describe(const Decision& decision, const fabric::Fabric& fabric, const Settings& settings);
 
 }  // namespace loom::manager

@@ -10,10 +10,13 @@
 
 namespace loom::report {
 
-// A further section, between the findings and the colophon: text as HTML, pictures as they are.
+// A further section: text as HTML, pictures as they are.
 struct Section {
+    enum class Place { first, last };  // before the picture of the fabric, or between the findings and the colophon
+
     std::string heading;
     std::string html;
+    Place place = Place::last;
 };
 
 struct PageOptions {

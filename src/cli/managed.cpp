@@ -1,0 +1,42 @@
+#include "cli/managed.hpp"
+
+#include "loom/base/error.hpp"
+
+namespace loom::cli {
+
+manager::Settings scenario_settings(const sim::Setup& setup) {
+    manager::Settings settings;
+    settings.normal.reset();
+    settings.tick = setup.options.packet.counter_tick;
+    for (const sim::Setting& line : setup.manager) try {
+            set(settings, line.key, line.value);
+        } catch (const UsageError& error) {
+            throw ParseError(line.source.file, line.source.line, error.what());
+        }
+    return settings;
+}
+
+bool ManagedRun::failed() const {
+    return recording.state == sim::State::deadlocked || recording.state == sim::State::stuck;
+}
+
+ManagedRun play_managed(const sim::Setup& setup, const std::optional<manager::Settings>& settings,
+                        const sim::RecordOptions& how, const manager::OnDecision& decided) {
+    ManagedRun run;
+    run.policy = settings ? to_string(settings->policy) : "none";
+    run.simulation = setup.start();
+    sim::Recorder recorder(*run.simulation, how);
+    if (settings) {
+        sim::RecordedFabric living(recorder, setup.until);
+        run.work = run_manager(setup.fabric, living, *run.simulation->congestion_parameters(), living, *settings,
+                               [&](const manager::Decision& decision) {
+                                   run.decisions.push_back(decision);
+                                   if (decided) decided(decision);
+                               });
+    }
+    (void)recorder.advance(setup.until.value_or(never));
+    run.recording = recorder.recording();
+    return run;
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "support/process.hpp"
+
+namespace {
+
+using loom::test::loom_program;
+using loom::test::Outcome;
+using loom::test::slurp;
+using loom::test::TemporaryFolder;
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
+    const TemporaryFolder folder;
+
+    const Outcome outcome = loom_program("demo --json " + folder.file("demo"));
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(object["engines"]["ftree"]["worst"], 1);
+    EXPECT_GT(object["engines"]["minhop"]["worst"], 1);
+    EXPECT_EQ(object["damaged"]["old, as they were"]["valid"], false);
+    EXPECT_EQ(object["damaged"]["repaired"]["valid"], true);
+    EXPECT_LT(object["damaged"]["repaired"]["changed"], object["damaged"]["ftree anew"]["changed"]);
+    for (const char* name :
+         {"tree.json", "ftree.lft", "damaged.json", "repaired.lft", "mapping.txt", "victim.scn", "report.html"})
+        EXPECT_GT(std::filesystem::file_size(folder.path() / "demo" / name), 100u) << name;
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+    const std::string page = slurp(folder.path() / "demo" / "report.html");
+    EXPECT_THAT(page, HasSubstr("A victim of congestion, and the manager"));
+    EXPECT_THAT(page, HasSubstr("The other six together"));
+}
+
+TEST(Demo, FreesTheVictimAndSaysTheSameAsTheCommands) {
+    const TemporaryFolder folder;
+    const Outcome outcome = loom_program("demo --json " + folder.file("demo"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json rows = json::parse(outcome.out).at("victim");
+    ASSERT_EQ(rows.size(), 5u);
+    const std::string scenario = folder.file("demo") + "/victim.scn";
+
+    const json bare = json::parse(loom_program("sim --json --threshold 0 -s " + scenario).out);
+    const json policies =
+        json::parse(loom_program("manage --json --compare none,paper,proportional -s " + scenario).out).at("policies");
+
+    const auto victim = [&](std::size_t row) { return rows[row].at("victim_gbit_per_s").get<double>(); };
+    const auto meanwhile = [&](std::size_t row) { return rows[row].at("victim_meanwhile_gbit_per_s").get<double>(); };
+    EXPECT_LT(meanwhile(0), 8);  // of 32 Gbit/s
+    EXPECT_GT(meanwhile(3), 3 * meanwhile(0));
+    EXPECT_GT(meanwhile(4), 3 * meanwhile(0));
+    EXPECT_LT(rows[3].at("victim_done_s"), rows[0].at("victim_done_s"));
+    EXPECT_GT(rows[4].at("others_gbit_per_s"), rows[3].at("others_gbit_per_s"));
+    EXPECT_EQ(victim(0), bare.at("flows")[0].at("gbit_per_s"));
+    EXPECT_EQ(victim(1), policies[0].at("gbit_per_s").at("victim"));
+    EXPECT_EQ(victim(3), policies[1].at("gbit_per_s").at("victim"));
+    EXPECT_EQ(victim(4), policies[2].at("gbit_per_s").at("victim"));
+}
+
+// In the demo's own folder, as it says, one after the other.
+TEST(Demo, PrintsCommandsThatWork) {
+    const TemporaryFolder folder;
+    const Outcome run = loom_program("demo -q " + folder.file("demo"));
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("manager as in the paper"));
+    EXPECT_THAT(run.out, HasSubstr("behind packets for L2-000 port 1"));
+    EXPECT_THAT(run.out, HasSubstr("L2-000 port 1: marking rate 128 -> 0"));
+    std::istringstream lines(run.out);
+    std::size_t commands = 0;
+
+    for (std::string line; std::getline(lines, line);) {
+        constexpr std::string_view prompt = "   $ loom ";
+        if (!line.starts_with(prompt)) continue;
+        ++commands;
+        const Outcome outcome =
+            loom::test::shell("cd '" + folder.file("demo") + "' && '" LOOM_PROGRAM "' " + line.substr(prompt.size()));
+        EXPECT_EQ(outcome.exit_code, 0) << line << '\n' << outcome.err;
+    }
+
+    EXPECT_EQ(commands, 11u);
+}
+
+TEST(Demo, SaysWhenItsFolderCannotBeMade) {
+    const Outcome outcome = loom_program("demo /dev/null/nowhere");
+
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("cannot make the folder"));
+}
+
+}  // namespace
