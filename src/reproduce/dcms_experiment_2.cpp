@@ -15,11 +15,6 @@ namespace loom::reproduce {
 
 namespace {
 
-constexpr double gigabits = 140 * 128.0 * 1024 * 1024 * 8 * 1e-9;  // 150.3
-// T_C of 8 million at the 6.0 million ticks a second that Fig. 5b shows: 1.33 s, and the next tenth.
-constexpr double sweep = 1.4;
-// A tenth of what an SDR link carries in a sweep, in words.
-constexpr double slackened = 0.1 * 8e9 / 32 * sweep;
 constexpr double settle = 0.4;  // s: a phase is looked at when adapters have settled
 
 constexpr double low_rate = 1.23;
@@ -79,16 +74,8 @@ Run play(const Parts& parts, const Testbed& testbed, std::uint32_t intervals) {
     sim::Recorder recorder(*simulation, record);
     Run run;
     if (fabric::CongestionParameters* parameters = simulation->congestion_parameters()) {
-        manager::Settings settings;
-        settings.sweep = scaled_down(sweep);
-        settings.congestion = 8'000'000 / testbed_scale;
-        settings.wait = 27'400'000 / testbed_scale;
-        settings.data = static_cast<std::uint64_t>(slackened / testbed_scale);
-        settings.intervals = intervals;
-        settings.low = 0;
-        settings.normal = 128;
         sim::RecordedFabric living(recorder, {});
-        parts.manage(testbed.fabric, living, *parameters, living, settings,
+        parts.manage(testbed.fabric, living, *parameters, living, testbed_settings(intervals),
                      [&](const manager::Decision& decision) { run.decisions.push_back(decision); });
     }
     run.finished = recorder.advance(never) == sim::State::finished;
@@ -138,7 +125,7 @@ Result dcms_experiment_2(const Parts& parts, const RunOptions& options) {
                       {"A-D", tolerance, 2},         {"B-D", tolerance, 2},
                       {"C-D, Gbit/s", tolerance, 2}, {"XmitData, 1e8/s", tolerance, 2},
                       {"XmitWait, 1e7/s", shown, 2}, {"XmitCongTime, 1e6/s", shown, 2}};
-    const Testbed testbed(parts, {{{2}, {7}, {0}, {5}}}, gigabits);
+    const Testbed testbed(parts, {{{2}, {7}, {0}, {5}}}, testbed_gigabits);
 
     using manager::What;
     const Run long_run = play(parts, testbed, 12);
@@ -201,9 +188,9 @@ Result dcms_experiment_2(const Parts& parts, const RunOptions& options) {
         "below T_W. \"Default again\" and \"without B-D\" are measured while the rate is at its default");
     result.remarks.push_back(
         fmt::format("sweep interval and T_D are not in the paper. T_C of 8 million at 6.0 million "
-                    "ticks a second needs a sweep of 1.33 s or more: {} s here; T_D: half of what "
+                    "ticks a second needs a sweep of 1.33 s or more: {} s here; T_D: a tenth of what "
                     "an SDR link carries in a sweep",
-                    sweep));
+                    testbed_sweep));
     result.remarks.push_back(
         "waiting and congested time grow faster here: their ticks on the testbed's switches are not known (22 ns is "
         "given for PortXmitWait); the counters' rise and fall is judged, not their size");

@@ -24,6 +24,11 @@ std::span<const Reproduction> reproductions() {
         Reproduction{"hoefler-fat-trees", "Hoefler 2008, Fig. II.24",
                      "cost, forwarding index and effective bisection bandwidth of 48 recursive fat trees",
                      hoefler_fat_trees},
+        Reproduction{"victim-flows", "no paper's",
+                     "victims of an incast on 1,728 hosts: no congestion control, default parameters, DCMS",
+                     victim_flows},
+        Reproduction{"manager-policies", "no paper's",
+                     "policies of the congestion manager on the testbed and on 1,728 hosts", manager_policies},
     };
     return all;
 }

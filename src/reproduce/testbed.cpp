@@ -75,6 +75,19 @@ sim::Options testbed_options(std::uint16_t ccti_timer, std::uint16_t marking_rat
     return options;
 }
 
+manager::Settings testbed_settings(std::uint32_t intervals) {
+    constexpr double words = 0.1 * 8e9 / 32 * testbed_sweep;
+    manager::Settings settings = manager::paper_settings();
+    settings.sweep = scaled_down(testbed_sweep);
+    settings.congestion = 8'000'000 / testbed_scale;
+    settings.wait = 27'400'000 / testbed_scale;
+    settings.data = static_cast<std::uint64_t>(words / testbed_scale);
+    settings.intervals = intervals;
+    settings.low = 0;
+    settings.normal = 128;
+    return settings;
+}
+
 double rate(const sim::Recording& recording, std::size_t flow, std::size_t from, std::size_t to) {
     const auto& delivered = recording.delivered.at(flow);
     const double seconds = (recording.times.at(to) - recording.times.at(from)).seconds();

@@ -45,6 +45,14 @@ struct Testbed {
 // Threshold 15, CCTI_Increase 1 and no limit but the table's, as the paper sets them; the table is ours.
 [[nodiscard]] sim::Options testbed_options(std::uint16_t ccti_timer, std::uint16_t marking_rate);
 
+// Of Experiment II. A flow sends 140 messages.
+inline constexpr double testbed_gigabits = 140 * 128.0 * 1024 * 1024 * 8 * 1e-9;  // 150.3
+// T_C of 8 million at the 6.0 million ticks a second that Fig. 5b shows: 1.33 s, and the next tenth.
+inline constexpr double testbed_sweep = 1.4;
+// The paper's manager: T_C and T_W as printed, T_D a tenth of what an SDR link carries in a sweep, marking rates 0 and
+// 128, T_I as told.
+[[nodiscard]] manager::Settings testbed_settings(std::uint32_t intervals);
+
 // A time of the paper's in ours, and back.
 [[nodiscard]] Time scaled_down(double seconds);
 [[nodiscard]] double paper_seconds(Time time);

@@ -120,9 +120,9 @@ Result zahavi_figure_6(const Parts& parts, const RunOptions& options) {
         "not in the paper: whether hosts wait between stages. Here nothing does: it explains its slope by congestion "
         "when paths change \"on message boundary\", which leaves no room for a pause. That was chosen after trying "
         "other "
-        "ways, and it is nearest: at SDR, waiting for a stage's own messages gives 11 % at 1 KiB to 29 % at 8, a "
+        "ways, and it is nearest: at SDR, waiting for a stage's own messages gives 10 % at 1 KiB to 31 % at 8, a "
         "barrier "
-        "after each stage -1 to 21 %, and turns of a packet instead of a message 36 to 38 % without the slope",
+        "after each stage -1 to 19 %, and turns of a packet instead of a message 36 to 38 % without the slope",
         "not in the paper: what latency is normalised to. Here fat-tree routing's is divided by minimum-hop routing's",
         "latency runs from the start to the last message of the last host. What decides it is the load of the hottest "
         "cable: buffers without bound change a reduction by less than 0.1, buffers of 8 KiB by less than 1",

@@ -70,7 +70,7 @@ protected:
 };
 
 TEST_F(Manage, ADryRunPrintsDecisionsAndCommands) {
-    const Outcome outcome = manage("--sweeps 3");
+    const Outcome outcome = manage("--sweeps 3 --policy paper");
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("Managing 2 switches, policy paper; a dry run"));
@@ -84,7 +84,7 @@ TEST_F(Manage, ADryRunPrintsDecisionsAndCommands) {
 }
 
 TEST_F(Manage, AppliesAndRestores) {
-    const Outcome outcome = manage("--sweeps 3 --apply");
+    const Outcome outcome = manage("--sweeps 3 --apply --policy paper");
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("ran: ibccconfig"));
@@ -95,7 +95,7 @@ TEST_F(Manage, AppliesAndRestores) {
 TEST_F(Manage, RestoresWhenInterrupted) {
     write("interrupt", "");
 
-    const Outcome outcome = manage("--apply");
+    const Outcome outcome = manage("--apply --policy paper");
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("marking rate 0 -> 128: the manager stops"));
@@ -187,7 +187,7 @@ protected:
 };
 
 TEST_F(ManageScenario, ProtectsTheVictimFlow) {
-    const Outcome outcome = manage("--plot " + folder_.file("flows.svg"));
+    const Outcome outcome = manage("--policy paper --plot " + folder_.file("flows.svg"));
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("S2 port 23: left alone: congested for"));

@@ -44,11 +44,11 @@ Story play(const Settings& settings, double victim_ends = 1000) {
 }
 
 TEST(Corrections, AVictimFacesAnyPortOfTheCongestedSwitch) {
-    Settings printed;
+    Settings printed = paper_settings();
     printed.readings.victim = Reading::literal;
 
     const Story literal = play(printed);
-    const Story corrected = play({});
+    const Story corrected = play(paper_settings());
 
     EXPECT_EQ(literal.work.lowered, 0u);  // (S1, 15) faces (S2, 20), never (S2, 23)
     ASSERT_FALSE(corrected.decisions.empty());
@@ -58,11 +58,11 @@ TEST(Corrections, AVictimFacesAnyPortOfTheCongestedSwitch) {
 }
 
 TEST(Corrections, ALoweredPortIsPassedOverOnce) {
-    Settings printed;
+    Settings printed = paper_settings();
     printed.readings.count = Reading::literal;
 
     const Story literal = play(printed);
-    const Story corrected = play({});
+    const Story corrected = play(paper_settings());
 
     EXPECT_EQ(literal.count(What::lower), 1u);
     EXPECT_EQ(literal.count(What::restore), 0u);  // 97 sweeps later its count is still 1
@@ -74,11 +74,11 @@ TEST(Corrections, ALoweredPortIsPassedOverOnce) {
 }
 
 TEST(Corrections, RestoringClearsWhatASecondCycleNeeds) {
-    Settings printed;
+    Settings printed = paper_settings();
     printed.readings.restore = Reading::literal;
 
     const Story literal = play(printed);
-    const Story corrected = play({});
+    const Story corrected = play(paper_settings());
 
     EXPECT_EQ(literal.count(What::lower), 1u);  // the victim is known already, and known victims start nothing
     EXPECT_EQ(literal.count(What::restore), 1u);
@@ -87,7 +87,7 @@ TEST(Corrections, RestoringClearsWhatASecondCycleNeeds) {
 }
 
 TEST(Corrections, TheDurationMayBeOneSweep) {
-    Settings one;
+    Settings one = paper_settings();
     one.intervals = 1;
     Settings printed = one;
     printed.readings.restore = Reading::literal;
@@ -100,7 +100,7 @@ TEST(Corrections, TheDurationMayBeOneSweep) {
 }
 
 TEST(Corrections, AsPrintedNothingEverHappens) {
-    Settings printed;
+    Settings printed = paper_settings();
     printed.readings = as_printed();
 
     const Story run = play(printed);
@@ -109,7 +109,7 @@ TEST(Corrections, AsPrintedNothingEverHappens) {
 }
 
 TEST(Dcms, EndsAnEventWhenTheVictimFlowEnds) {
-    const Story run = play({}, 12);
+    const Story run = play(paper_settings(), 12);
 
     const auto story = run.story();
     ASSERT_GE(story.size(), 3u);
@@ -121,7 +121,7 @@ TEST(Dcms, EndsAnEventWhenTheVictimFlowEnds) {
 }
 
 TEST(Dcms, RestoresSoonWhereAVictimPortCarriesNoVictimFlow) {
-    const Story run = play({}, 0);
+    const Story run = play(paper_settings(), 0);
 
     const auto story = run.story();
     ASSERT_GE(story.size(), 3u);

@@ -78,7 +78,7 @@ TEST(Dcms, DecidesTheSameWhenCountersWrap) {
 // An operator resets the counters of the victim port while the root is low: no reason to call it relieved.
 TEST(Dcms, AResetIsToldAndEndsNothing) {
     const test::Testbed testbed;
-    Dcms manager(testbed.fabric, {});
+    Dcms manager(testbed.fabric, paper_settings());
     test::FakeParameters parameters;
     std::vector<Decision> decisions;
     const auto sweep = [&](int number, fabric::PortCounters root, fabric::PortCounters victim) {

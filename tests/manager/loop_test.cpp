@@ -36,7 +36,7 @@ protected:
 };
 
 TEST_F(Loop, ReadsEveryConnectedSwitchPortOnceASweep) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.sweeps = 4;
 
     const Work work = run(settings);
@@ -48,7 +48,7 @@ TEST_F(Loop, ReadsEveryConnectedSwitchPortOnceASweep) {
 }
 
 TEST_F(Loop, LeavesNoPortLowWhenItStops) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.sweeps = 6;
 
     const Work work = run(settings);
@@ -81,7 +81,7 @@ TEST_F(Loop, PassesOverASwitchThatDoesNotAnswer) {
     living.broken = [&](PortIndex port, Time now) {
         return testbed.fabric.port(port).node == testbed.s1 && now == seconds(6);
     };
-    Settings settings;
+    Settings settings = paper_settings();
     settings.sweeps = 7;
 
     const Work work = run(settings);
@@ -97,7 +97,7 @@ TEST_F(Loop, PassesOverASwitchThatDoesNotAnswer) {
 
 TEST_F(Loop, TriesARefusedPortAgainLater) {
     parameters.refuse = [](PortIndex, std::uint16_t rate) { return rate == 0; };
-    Settings settings;
+    Settings settings = paper_settings();
     settings.intervals = 4;
 
     const Work work = run(settings);
@@ -112,7 +112,7 @@ TEST_F(Loop, TriesARefusedPortAgainLater) {
 
 TEST_F(Loop, InsistsOnRestoring) {
     parameters.refuse = [&](PortIndex, std::uint16_t rate) { return rate == 128 && parameters.calls < 4; };
-    Settings settings;
+    Settings settings = paper_settings();
     settings.intervals = 3;
     settings.sweeps = 10;
 
@@ -124,7 +124,7 @@ TEST_F(Loop, InsistsOnRestoring) {
 
 TEST_F(Loop, RestoresWhatItFoundWhenToldNoDefault) {
     parameters.rates[testbed.root.value] = 77;
-    Settings settings;
+    Settings settings = paper_settings();
     settings.normal = std::nullopt;
     settings.sweeps = 6;
 
@@ -135,7 +135,7 @@ TEST_F(Loop, RestoresWhatItFoundWhenToldNoDefault) {
 }
 
 TEST_F(Loop, EveryDecisionIsALineWithItsNumbers) {
-    (void)run({});
+    (void)run(paper_settings());
 
     ASSERT_GE(decisions.size(), 5u);
     EXPECT_EQ(line(0),
@@ -150,7 +150,7 @@ TEST_F(Loop, EveryDecisionIsALineWithItsNumbers) {
 }
 
 TEST_F(Loop, TwoStepSweepsSlowlyUntilSomethingIsCongested) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.policy = *parse_policy("two-step");
     settings.calm_sweep = seconds(3);
     settings.sweeps = 5;
@@ -164,7 +164,7 @@ TEST_F(Loop, TwoStepSweepsSlowlyUntilSomethingIsCongested) {
 }
 
 TEST_F(Loop, HistoryReadsWhatWasCongestedAndItsNeighbours) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.policy = *parse_policy("history");
     settings.survey = 4;
     settings.sweeps = 12;
@@ -178,7 +178,7 @@ TEST_F(Loop, HistoryReadsWhatWasCongestedAndItsNeighbours) {
 }
 
 TEST_F(Loop, ProportionalMarksAsMuchAsVictimsWait) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.policy = *parse_policy("proportional");
     settings.sweeps = 7;
 
@@ -194,7 +194,7 @@ TEST_F(Loop, ProportionalMarksAsMuchAsVictimsWait) {
 
 TEST_F(Loop, BackoffTriesLessAndLessOftenWhereThereIsNoVictimFlow) {
     living = FakeFabric(testbed.behaviour(parameters, seconds(4.5), Time{}, seconds(1000)), seconds(60));
-    Settings settings;
+    Settings settings = paper_settings();
     settings.policy = *parse_policy("backoff");
     settings.longest_backoff = 4;
 
@@ -208,7 +208,7 @@ TEST_F(Loop, BackoffTriesLessAndLessOftenWhereThereIsNoVictimFlow) {
 }
 
 TEST_F(Loop, BackoffForgetsWhenThereWasAVictimFlow) {
-    Settings settings;
+    Settings settings = paper_settings();
     settings.policy = *parse_policy("backoff");
 
     (void)run(settings);
@@ -232,7 +232,7 @@ TEST(Policies, HaveNames) {
 
 TEST(SettingsCheck, RefusesNonsense) {
     const auto refuses = [](auto&& change) {
-        Settings settings;
+        Settings settings = paper_settings();
         change(settings);
         EXPECT_THROW(check(settings), UsageError);
     };
@@ -276,7 +276,7 @@ TEST(SettingsText, ComesBackAsItWent) {
 
 TEST(SettingsText, SaysWhatWasExpected) {
     const auto refused = [](const char* key, const char* value) -> std::string {
-        Settings settings;
+        Settings settings = paper_settings();
         try {
             set(settings, key, value);
         } catch (const UsageError& error) {

@@ -16,7 +16,7 @@ using Reference = reference::Dcms;
 
 // Small thresholds, so that random growth lies on both sides of them; all eight readings.
 Settings random_settings(Random& random) {
-    Settings settings;
+    Settings settings = paper_settings();
     const auto reading = [&] { return random.below(4) == 0 ? Reading::literal : Reading::corrected; };
     settings.readings = {reading(), reading(), reading()};
     settings.sweep = milliseconds(100 + random.below(3) * 700);

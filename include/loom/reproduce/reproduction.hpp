@@ -38,6 +38,8 @@ Result zahavi_table_1(const Parts&, const RunOptions&);
 Result zahavi_figure_6(const Parts&, const RunOptions&);
 Result dcms_experiment_1(const Parts&, const RunOptions&);
 Result dcms_experiment_2(const Parts&, const RunOptions&);
+Result victim_flows(const Parts&, const RunOptions&);
+Result manager_policies(const Parts&, const RunOptions&);
 Result hoefler_remap(const Parts&, const RunOptions&);
 Result hoefler_fat_trees(const Parts&, const RunOptions&);
 
