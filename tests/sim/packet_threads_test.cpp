@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Drawn, PacketThreads, testing::Range<std::uint64_t>(500
 
 // Cables of 5 ms and computations of tens of milliseconds: beyond the ring of windows, so in the heap.
 TEST(PacketThreads, NorDoFarEvents) {
-    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
         const auto made = draw_case(seed);
         made->options.packet.cable_delay = seed % 2 == 0 ? milliseconds(5) : microseconds(100);
         Random random(seed);
