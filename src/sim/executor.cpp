@@ -11,6 +11,25 @@ bool takes(const traffic::Op& receive, Rank from, std::uint32_t tag) {
            (receive.tag == traffic::any_tag || receive.tag == tag);
 }
 
+// Picoseconds, so far from the end of time that sums cannot overflow.
+constexpr double longest_work = 4e18;
+
+double duration(const traffic::Op& op, const LocalCosts& costs) {
+    const auto amount = static_cast<double>(op.amount);
+    switch (op.kind) {
+        case traffic::OpKind::compute:
+            return amount;
+        case traffic::OpKind::send:  // inside a host it is a copy
+        case traffic::OpKind::copy:
+            return amount * static_cast<double>(costs.copy);
+        case traffic::OpKind::reduce:
+            return amount * static_cast<double>(costs.reduce);
+        case traffic::OpKind::receive:
+            break;
+    }
+    return 0;
+}
+
 }  // namespace
 
 Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) : schedule_(&schedule), costs_(costs) {
@@ -39,16 +58,19 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
         open_[r] = static_cast<std::uint32_t>(ops.size());
         if (ops.empty()) rank_end_[r] = Time{};
         targets.clear();
+        double busy = 0;  // picoseconds, if all of it were done one after the other
         bool wild = false;
         for (std::size_t i = 0; i < ops.size(); ++i) {
             const Op& op = ops[i];
             waits_[first + i] = schedule.waits_for(static_cast<OpIndex>(first + i));
             cpus_ = std::max<std::size_t>(cpus_, op.cpu + 1u);
             if (op.kind == OpKind::send) targets.push_back(op.peer.value);
+            busy += duration(op, costs);
             if (op.kind != OpKind::receive) continue;
             wild = wild || op.peer == traffic::any_rank || op.tag == traffic::any_tag;
             keys.push_back({op.peer.value, op.tag});
         }
+        if (busy > longest_work) throw Error(fmt::format("rank {} has work for more than 46 days", r));
         if (wild) {
             keys.resize(first_key[r]);
             wild_of_[r] = static_cast<std::uint32_t>(wilds_.size());

@@ -178,6 +178,21 @@ TEST(Executor, RanksWithoutWorkEndAtOnceAndMayBeWithoutAHost) {
     EXPECT_THAT(sim->rank_ends(), ElementsAre(acknowledged, Time{}, Time{}));
 }
 
+// Time is 63 bits of picoseconds: what would not fit is refused, not wrapped around.
+TEST(Executor, RefusesMoreWorkThanTimeCanHold) {
+    for (const traffic::OpKind kind : {traffic::OpKind::compute, traffic::OpKind::copy, traffic::OpKind::send}) {
+        ScheduleBuilder builder(2);
+        for (unsigned i = 0; i < 2; ++i)
+            builder.add(
+                Rank{1},
+                {.amount = UINT64_MAX / (kind == traffic::OpKind::compute ? 8 : 400), .peer = Rank{1}, .kind = kind});
+        const Ranked ranked({"A", "A"}, builder.build());
+
+        EXPECT_THAT([&] { (void)ranked.start(); },
+                    testing::ThrowsMessage<Error>(HasSubstr("rank 1 has work for more than 46 days")));
+    }
+}
+
 TEST(Executor, SaysWhichReceivesWait) {
     ScheduleBuilder builder(2);
     builder.receive(Rank{1}, Rank{0}, 7, 3);

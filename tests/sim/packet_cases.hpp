@@ -90,7 +90,7 @@ inline traffic::Schedule draw_schedule(Random& random, std::uint32_t ranks, std:
         for (std::uint32_t tries = random.below(3); tries > 0 && number > 0; --tries)
             builder.require(Rank{rank}, number, number - 1 - random.below(std::min(number, 4u)), random.below(3) == 0);
     };
-    for (std::uint32_t message = 10 + random.below(120); message > 0; --message) {
+    for (std::uint32_t message = 10 + random.below(random.below(3) == 0 ? 600 : 120); message > 0; --message) {
         const std::uint32_t from = random.below(ranks);
         const std::uint32_t to = narrow && random.below(4) != 0 ? 0 : random.below(ranks);
         traffic::Op send;
@@ -156,11 +156,11 @@ inline std::unique_ptr<PacketCase> draw_case(std::uint64_t seed) {
     auto made = std::make_unique<PacketCase>();
     const auto lmc = static_cast<std::uint8_t>(random.below(3) == 0 ? 1 + random.below(2) : 0);
     const bool torus = random.below(4) == 0;
-    made->fabric = torus ? reference::torus(3 + random.below(2), 1 + random.below(3), 1 + random.below(2))
+    made->fabric = torus ? reference::torus(4 + random.below(3), 1 + random.below(2), 1 + random.below(2))
                          : random_whole_fabric(random, lmc);
     draw_rates(made->fabric, random);
     constexpr std::string_view engines[] = {"minhop", "updn", "dfsssp", "sssp", "random"};
-    made->route(torus ? "dfsssp" : engines[random.below(std::size(engines))]);
+    made->route(engines[torus ? 2 * random.below(2) : random.below(std::size(engines))]);
 
     const std::vector<PortIndex> hosts = made->hosts();
     const std::uint32_t ranks = 2 + random.below(static_cast<std::uint32_t>(2 * hosts.size()));

@@ -4,6 +4,7 @@
 
 #include <regex>
 
+#include "reference/packet.hpp"
 #include "sim/packet/engine.hpp"
 #include "sim/packet_cases.hpp"
 
@@ -89,6 +90,22 @@ TEST(PacketDeadlock, ACircleOfFullBuffersIsTold) {
         EXPECT_EQ(engine->advance(never), State::deadlocked);
         EXPECT_EQ(engine->audit(), "");
     }
+}
+
+TEST(PacketDeadlock, ComesAboutAsInTheReference) {
+    Circle circle(5);
+    circle.go_clockwise();
+    circle.made.schedule = circle.around().build();
+    const auto engine = circle.start();
+    reference::PacketLevel slow(circle.made.network, circle.made.schedule, circle.made.options);
+
+    (void)engine->advance(never);
+    slow.run();
+
+    const auto wanted = slow.ranks().flows();
+    for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(engine->flows()[i].delivered, wanted[i].delivered);
+    for (std::uint32_t p = 0; p < circle.made.fabric.port_count(); ++p)
+        EXPECT_EQ(engine->counters(PortIndex{p}), slow.counters(PortIndex{p}, engine->now())) << p;
 }
 
 // Everyone to everyone by shortest ways, which close the circle as well, unless lanes part them.

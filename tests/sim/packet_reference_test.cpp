@@ -1,6 +1,8 @@
 // The packet level equals its slow reference to the last tick, and its books balance at every microsecond.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "reference/packet.hpp"
 #include "sim/packet/engine.hpp"
 #include "sim/packet_cases.hpp"
@@ -65,5 +67,43 @@ TEST_P(PacketReference, EngineEqualsItAtEveryStep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Drawn, PacketReference, testing::Range<std::uint64_t>(1, 121));
+
+// The drawn cases are worth something only if everything happens in some of them.
+TEST(PacketReferenceCases, HaveEverythingInThem) {
+    std::map<State, unsigned> ended;
+    fabric::PortCounters total;
+    unsigned adaptive = 0, parted = 0, unlimited = 0, spread = 0, several_lanes = 0, no_cable = 0, far = 0;
+
+    for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+        const auto made = draw_case(seed);
+        const PacketOptions& o = made->options.packet;
+        packet::Engine engine(made->network, made->schedule, made->options);
+        ++ended[engine.advance(never)];
+        for (std::uint32_t p = 0; p < made->fabric.port_count(); ++p) {
+            const fabric::PortCounters c = engine.counters(PortIndex{p});
+            total.xmit_wait += c.xmit_wait;
+            total.xmit_cong_time += c.xmit_cong_time;
+            total.marked_fecn += c.marked_fecn;
+            total.rcv_becn += c.rcv_becn;
+        }
+        adaptive += o.paths == PathChoice::adaptive;
+        parted += o.buffer_use == BufferUse::per_output;
+        unlimited += o.flow_control == FlowControl::infinite;
+        spread += o.lids == LidChoice::spread && made->fabric.port(made->hosts()[0]).lmc > 0;
+        several_lanes += made->tables.lane_count() > 1 || !o.arbitration.low.empty();
+        no_cable += o.cable_delay == Time{};
+        far += o.cable_delay > microseconds(200);
+    }
+
+    EXPECT_GT(ended[State::finished], 20u);
+    EXPECT_GT(ended[State::stuck], 5u);
+    EXPECT_EQ(ended[State::running], 0u);
+    EXPECT_GT(total.xmit_wait, 10'000u);
+    EXPECT_GT(total.xmit_cong_time, 1'000u);
+    EXPECT_GT(total.marked_fecn, 100u);
+    EXPECT_GT(total.rcv_becn, 100u);
+    for (const unsigned cases : {adaptive, parted, unlimited, spread, several_lanes, no_cable, far})
+        EXPECT_GT(cases, 5u);
+}
 
 }  // namespace
