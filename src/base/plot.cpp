@@ -147,9 +147,44 @@ Svg histogram(const PlotFrame& frame, const std::vector<double>& samples, unsign
     return bar_plot(frame, bars);
 }
 
+namespace {
+
+// Names of series under the title, in as many rows as they need; the first row has its place in every frame.
+class Legend {
+public:
+    Legend(const std::vector<Series>& series, double left, double right) {
+        double x = left;
+        for (const Series& one : series) {
+            const double width = 24 + 6.8 * static_cast<double>(display_width(one.name)) + 16;
+            if (x > left && x + width > right) {
+                x = left;
+                ++rows_;
+            }
+            places_.push_back({x, row_height * static_cast<double>(rows_)});
+            x += width;
+        }
+    }
+    [[nodiscard]] double extra_height() const { return row_height * static_cast<double>(rows_); }
+    void draw(Svg& svg, std::size_t index, double top, const char* colour, const std::string& name) const {
+        const Point at{places_[index].x, top + places_[index].y};
+        svg.line(at, {at.x + 18, at.y}, fmt::format("stroke=\"{}\" stroke-width=\"3\"", colour));
+        svg.text({at.x + 24, at.y + 4}, name);
+    }
+
+private:
+    static constexpr double row_height = 16;
+    std::vector<Point> places_;
+    std::size_t rows_ = 0;  // beyond the first
+};
+
+}  // namespace
+
 Svg line_plot(const PlotFrame& frame, const std::vector<Series>& series) {
     Svg svg(frame.width, frame.height, frame.title);
     Area area = area_of(frame);
+    const Legend legend(series, area.left, area.right);
+    const double legend_top = area.top - 14;
+    if (series.size() > 1) area.top += legend.extra_height();
     double x_low = std::numeric_limits<double>::infinity(), x_high = -x_low, y_low = 0, y_high = 0;
     for (const Series& one : series)
         for (const auto& [x, y] : one.points) {
@@ -179,12 +214,7 @@ Svg line_plot(const PlotFrame& frame, const std::vector<Series>& series) {
             d += fmt::format("{}{} {}", d.empty() ? "M" : "L", Svg::number(area.x(x)), Svg::number(area.y(y)));
         svg.path(d, fmt::format("fill=\"none\" stroke=\"{}\" stroke-width=\"1.8\" stroke-linejoin=\"round\"", colour),
                  series[i].name);
-        if (series.size() > 1) {
-            const double at = area.right - 150 * static_cast<double>(series.size() - i) + 10;
-            svg.line({at, area.top - 14}, {at + 18, area.top - 14},
-                     fmt::format("stroke=\"{}\" stroke-width=\"3\"", colour));
-            svg.text({at + 24, area.top - 10}, series[i].name);
-        }
+        if (series.size() > 1) legend.draw(svg, i, legend_top, colour, series[i].name);
     }
     return svg;
 }

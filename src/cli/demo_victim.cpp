@@ -48,9 +48,11 @@ struct Regime {
     std::uint8_t threshold;
     std::uint16_t marking_rate;
     const char* policy;  // null: nobody manages
+    bool drawn = true;
 };
 constexpr Regime regimes[] = {{"no congestion control", 0, 128, nullptr},
-                              {"marking rate 128, fixed", 15, 128, nullptr},
+                              {"marking rate 128, fixed", 15, 128, nullptr, false},  // as without
+
                               {"marking rate 0, fixed", 15, 0, nullptr},
                               {"manager as in the paper", 15, 128, "paper"},
                               {"manager, proportional", 15, 128, "proportional"}};
@@ -168,9 +170,11 @@ void demo_victim(Demo& demo) {
                                          {"others_done_s", fared.others_done.seconds()},
                                          {"sweeps", run.work.sweeps},
                                          {"lowered", run.work.lowered}});
-        auto [victims, others] = curves(regime.name, run.recording);
-        mine.push_back(std::move(victims));
-        theirs.push_back(std::move(others));
+        if (regime.drawn) {
+            auto [victims, others] = curves(regime.name, run.recording);
+            mine.push_back(std::move(victims));
+            theirs.push_back(std::move(others));
+        }
         if (regime.threshold == 0) {
             const auto sufferers = sim::find_sufferers(*setup, *run.simulation, run.recording);
             if (!sufferers.empty()) why = describe(sufferers.front(), *setup, run.recording);

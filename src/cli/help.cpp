@@ -104,7 +104,11 @@ void arrange_help(CLI::App& program) {
         "  loom route tree.json --engine ftree -o tree.lft   tables that OpenSM loads with -R file -U\n"
         "  loom check tree.json tree.lft                     reachable, loop-free, deadlock-free, balanced\n"
         "  loom congestion tree.json tree.lft --pattern shift\n"
+        "  loom sim tree.json tree.lft --flow host0000:host1727 --bytes 10MB\n"
         "  loom report tree.json tree.lft -o tree.html       all of it on one page\n"
+        "\n"
+        "Scenario files hold a fabric, its traffic and what manages it; loom sim, loom manage and loom report play "
+        "them.\n"
         "\n"
         "`loom COMMAND --help` tells more.");
 }

@@ -16,15 +16,15 @@ namespace {
 void add_commands(CLI::App& program, int& exit_code) {
     add_demo(program, exit_code);
     add_fabric(program, exit_code);
-    add_report(program, exit_code);
     add_route(program, exit_code);
     add_check(program, exit_code);
-    add_reproduce(program, exit_code);
     add_congestion(program, exit_code);
     add_bisection(program, exit_code);
     add_map(program, exit_code);
     add_sim(program, exit_code);
     add_manage(program, exit_code);
+    add_report(program, exit_code);
+    add_reproduce(program, exit_code);
     add_completion(program, exit_code);
 }
 

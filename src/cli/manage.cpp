@@ -88,8 +88,10 @@ void manage_live(const ManageOptions& options) {
 void add_manage(CLI::App& program, int& exit_code) {
     auto options = std::make_shared<ManageOptions>();
     CLI::App* app = program.add_subcommand("manage", "Watch a running fabric and manage its congestion");
-    app->add_option("FABRIC", options->fabric,
-                    "Fabric file; with --live one with LIDs, from ibnetdiscover, or none to discover it now");
+    app->add_option(
+        "FABRIC", options->fabric,
+        "With --live: a file from ibnetdiscover; without one the subnet is discovered now. With --scenario: in "
+        "place of the scenario's own");
     app->add_option("-s,--scenario", options->scenario, "Manage a simulated fabric: a scenario at packet level")
         ->type_name("FILE");
     app->add_flag("--live", options->live, "Manage the subnet this machine is on, through infiniband-diags");
@@ -146,10 +148,11 @@ void add_manage(CLI::App& program, int& exit_code) {
         "than T_W, more packets are marked at the congested port, until its victims slacken (T_D) or for T_I sweeps\n"
         "(Mizero 2016, with three lines corrected; see docs/manager.md). Every decision is a line with its numbers.\n"
         "The interrupt key ends it; what was lowered is restored. In a scenario, lines like 'manager sweep 2ms' set\n"
-        "the same, and options come on top.\n\n"
+        "the same, and options come on top. The defaults are the paper's, for a sweep of 1.5 s; a scenario of some\n"
+        "milliseconds needs a quicker sweep, and thresholds smaller in proportion (examples/scenarios/managed.scn).\n\n"
         "  loom manage --live --sweeps 40                     a dry run of a minute\n"
-        "  loom manage --scenario testbed.scn --plot flows.svg\n"
-        "  loom manage --scenario testbed.scn --compare none,paper,history");
+        "  loom manage --scenario managed.scn --plot flows.svg\n"
+        "  loom manage --scenario managed.scn --compare none,paper,history");
     app->callback([options, &exit_code] {
         const bool simulated = !options->scenario.empty();
         if (options->live == simulated)

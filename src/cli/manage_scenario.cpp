@@ -142,6 +142,9 @@ int manage_scenario(const ManageOptions& options) {
     const ManagedRun played = play_managed(*setup, settings, how, [&](const manager::Decision& decision) {
         log.decision(decision, setup->fabric, settings);
     });
+    if (played.work.sweeps < 2)
+        log.remark(
+            fmt::format("the traffic ended before a sweep of {} was over; see --sweep", to_string(settings.sweep)));
     if (!options.plot.empty()) write_file(options.plot, sim::flows_plot(*setup, played.recording).document());
     const SimResult result{*setup, played.recording, sim::slowest_flows(played.recording, 10),
                            sim::hottest_ports(*setup, *played.simulation, 5),

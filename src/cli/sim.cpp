@@ -39,6 +39,7 @@ constexpr const char* traffic_group = "Traffic";
 constexpr const char* fabric_group = "Fabric";
 constexpr const char* time_group = "Time";
 constexpr const char* packet_group = "Packets and congestion control";
+constexpr const char* message_group = "Messages";
 
 constexpr LineOption line_options[] = {
     {"-p,--pattern", "pattern", "NAME[:ARGUMENT]", "Everyone sends as a pattern says; listed below", traffic_group},
@@ -62,14 +63,15 @@ constexpr LineOption line_options[] = {
     {"--buffer", "buffer", "SIZE", "Of each input port and lane (default 32KiB)", packet_group},
     {"--paths", "paths", "tables|adaptive", "Up-ports as the tables say, or the least busy of equal ones",
      packet_group},
-    {"--threshold", "congestion threshold", "N", "When switches mark packets: 0 never, 1 late to 15 early",
+    {"--threshold", "congestion threshold", "N", "When switches mark packets: 0 never (default), 1 late to 15 early",
      packet_group},
-    {"--marking-rate", "congestion marking_rate", "N", "Packets between two marked ones", packet_group},
-    {"--ccti-timer", "congestion ccti_timer", "N", "x 1.024 us until a throttled flow's index falls by one",
+    {"--marking-rate", "congestion marking_rate", "N", "Packets between two marked ones; 0 marks every one (default)",
      packet_group},
+    {"--ccti-timer", "congestion ccti_timer", "N",
+     "x 1.024 us until a throttled flow's index falls by one (default 150)", packet_group},
     {"--cct", "congestion cct", "'halving N'|'linear N STEP'|DELAYS",
      "Congestion control table: delays in packet times (default: halving 6, each index half the rate)", packet_group},
-    {"--loggops", "loggops", "'L 2us o 1us ...'", "Parameters of the message level", packet_group},
+    {"--loggops", "loggops", "'L 2us o 1us ...'", "Parameters of the message level: L, o, g, G, O, S", message_group},
     {"--seed", "seed", "N", "Seed of everything random (default 1)", time_group},
     {"--threads", "threads", "N", "Threads, 0 for all cores; results do not depend on it (default 1)", time_group},
 };
@@ -260,7 +262,10 @@ void add_sim(CLI::App& program, int& exit_code) {
         "packets\n"
         "would take too long; message is LogGOPS without a fabric. Times are like 250ns, 1.5ms, 2s; sizes like 4096,\n"
         "64KiB, 3GB. Exit code 1 when the traffic deadlocks or is stuck, with the circle or the operations that "
-        "wait.\n\n"
+        "wait.\n"
+        "Flows that get less at packet level than fair shares would give them are named, with where they wait and "
+        "why.\n"
+        "docs/formats.md tells what a scenario can say; loom manage plays one with a congestion manager.\n\n"
         "Patterns:\n" +
         traffic::pattern_help() + "\nSchedules:\n" + traffic::schedule_help() +
         "\n  loom sim tree.json --engine ftree --level flow --pattern shift --bytes 64KiB\n"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <regex>
+
 #include <regex>
 
 namespace {
@@ -100,6 +103,30 @@ TEST(LinePlot, ThinsManyPointsToTheExtremes) {
 
     EXPECT_LT(picture.size(), 40000u);
     EXPECT_THAT(picture, HasSubstr("50</text>"));
+}
+
+// Where the texts of the legend begin.
+std::vector<std::pair<double, double>> places(const std::string& picture, const std::string& name) {
+    std::vector<std::pair<double, double>> found;
+    const std::regex text("<text x=\"([0-9.-]+)\" y=\"([0-9.-]+)\"[^>]*>" + name + "[0-9]</text>");
+    for (std::sregex_iterator at(picture.begin(), picture.end(), text), end; at != end; ++at)
+        found.emplace_back(std::stod((*at)[1]), std::stod((*at)[2]));
+    return found;
+}
+
+TEST(LinePlot, FindsRoomForManyNames) {
+    std::vector<Series> series;
+    for (int i = 0; i < 8; ++i) series.push_back({"a rather long name " + std::to_string(i), {{0, 1}, {1, 2}}});
+
+    const auto at = places(line_plot({"many", "x", "y"}, series).document(), "a rather long name ");
+
+    ASSERT_EQ(at.size(), 8u);
+    for (std::size_t i = 0; i < at.size(); ++i) {
+        EXPECT_GE(at[i].first, 0);
+        EXPECT_LT(at[i].first + 20 * 6, 640);
+        for (std::size_t j = 0; j < i; ++j)
+            EXPECT_TRUE(at[i].second != at[j].second || std::abs(at[i].first - at[j].first) > 20 * 6) << i << j;
+    }
 }
 
 TEST(LinePlot, NamesItsSeriesWhenThereAreSeveral) {

@@ -131,6 +131,8 @@ TEST(Completion, OffersTheWordsThatAnOptionTakes) {
     EXPECT_THAT(complete("loom fabric order --to "), ElementsAre("opensm", "hosts"));
     EXPECT_THAT(complete("loom route --format dump"), ElementsAre("dump_lfts"));
     EXPECT_THAT(complete("loom reproduce zahavi"), Contains("zahavi-table-1"));
+    EXPECT_THAT(complete("loom manage --policy prop"), ElementsAre("proportional"));
+    EXPECT_THAT(complete("loom sim --stages "), ElementsAre("own", "barrier", "together"));
     EXPECT_THAT(complete("loom completion "), ElementsAre("bash", "zsh", "fish"));
 }
 
