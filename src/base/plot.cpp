@@ -13,7 +13,8 @@ namespace loom {
 
 namespace {
 
-constexpr std::array<const char*, 6> palette{"#4c8ed9", "#e8853b", "#3fa66b", "#c65bb0", "#8f7be0", "#b59a3a"};
+constexpr std::array<const char*, 8> palette{"#4c8ed9", "#e8853b", "#3fa66b", "#c65bb0",
+                                             "#8f7be0", "#b59a3a", "#d9534f", "#3aa9b5"};
 
 // The drawing area and how values map into it.
 struct Area {

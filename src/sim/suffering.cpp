@@ -141,6 +141,7 @@ std::string_view to_string(Cause cause) {
 std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simulation, const Recording& recording) {
     std::vector<Sufferer> result;
     if (recording.level != Level::packet || setup.flow_names.empty() || recording.end.ps <= 0) return result;
+    if (recording.state == State::deadlocked || recording.state == State::stuck) return result;
     const auto ideal = make_simulation(Level::flow, setup.network(), setup.schedule, setup.options);
     (void)ideal->advance(setup.until.value_or(never));
     const std::vector<Flow> fair = ideal->flows();

@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <regex>
+#include <set>
 
 #include <regex>
+#include <set>
 
 namespace {
 
@@ -114,13 +116,19 @@ std::vector<std::pair<double, double>> places(const std::string& picture, const 
     return found;
 }
 
-TEST(LinePlot, FindsRoomForManyNames) {
+TEST(LinePlot, FindsRoomAndColoursForManyNames) {
     std::vector<Series> series;
     for (int i = 0; i < 8; ++i) series.push_back({"a rather long name " + std::to_string(i), {{0, 1}, {1, 2}}});
 
-    const auto at = places(line_plot({"many", "x", "y"}, series).document(), "a rather long name ");
+    const std::string picture = line_plot({"many", "x", "y"}, series).document();
 
+    const auto at = places(picture, "a rather long name ");
     ASSERT_EQ(at.size(), 8u);
+    std::set<std::string> colours;
+    const std::regex stroke("<path[^>]*stroke=\"(#[0-9a-f]+)\"");
+    for (std::sregex_iterator path(picture.begin(), picture.end(), stroke), end; path != end; ++path)
+        colours.insert((*path)[1]);
+    EXPECT_EQ(colours.size(), 8u);
     for (std::size_t i = 0; i < at.size(); ++i) {
         EXPECT_GE(at[i].first, 0);
         EXPECT_LT(at[i].first + 20 * 6, 640);

@@ -1,5 +1,6 @@
 #include "loom/sim/suffering.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -108,6 +109,21 @@ TEST(Suffering, TellsThrottledFlows) {
 TEST(Suffering, IsNotLookedForAtOtherLevelsOrInPatterns) {
     EXPECT_THAT(Played(std::string(testbed) + "level flow\n").sufferers, IsEmpty());
     EXPECT_THAT(Played("switch S 2\nhost A\nhost B\nlink A S:1\nlink B S:2\npattern ring\n").sufferers, IsEmpty());
+}
+
+TEST(Suffering, IsLeftToTheTroubleOfADeadlock) {
+    std::string ring;
+    for (int i = 0; i < 6; ++i)
+        ring += fmt::format("switch S{0} 4\nhost A{0}\nhost B{0}\nlink A{0} S{0}:1\nlink B{0} S{0}:4\n", i);
+    for (int i = 0; i < 6; ++i) ring += fmt::format("link S{}:2 S{}:3\n", i, (i + 1) % 6);
+    for (int i = 0; i < 6; ++i)
+        for (const char host : {'A', 'B'})
+            ring += fmt::format("flow {0}{1} from {0}{1} to {0}{2} bytes 4MB window 4\n", host, i, (i + 2) % 6);
+    const Played run(ring + "buffer 8KiB\nengine minhop\n");
+
+    EXPECT_EQ(run.recording.state, State::deadlocked);
+    EXPECT_THAT(run.sufferers, IsEmpty());
+    EXPECT_FALSE(run.recording.trouble.empty());
 }
 
 }  // namespace

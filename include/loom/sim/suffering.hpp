@@ -32,13 +32,13 @@ struct Sufferer {
 
 // Flows of a scenario at packet level that got less than 0.8 of what max-min fair shares give them, the worst first.
 // Causes are read from the ports' counters along the routes, those of the whole run: evidence, not proof. Empty at
-// other levels, for patterns and schedules (their messages wait for each other) and before anything has moved. With
-// adaptive paths the cause is unclear. Cost: a run at flow level.
+// other levels, for patterns and schedules (their messages wait for each other), before anything has moved, and where
+// nothing more can (Simulation::trouble tells why). With adaptive paths the cause is unclear. Cost: a run at flow
+// level.
 [[nodiscard]] std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simulation,
                                                    const Recording& recording);
 
-// "X-Y: 3.29 Gbit/s where a fair share is 8.00; it waits at S1 port 15 (75 % of its time) behind packets for S2 port
-// 23".
+// "X-Y: 3.29 Gbit/s where a fair share is 8.00; it waits at S1 port 15 (75 % of its time) behind packets for ...".
 [[nodiscard]] std::string describe(const Sufferer& sufferer, const Setup& setup, const Recording& recording);
 
 }  // namespace loom::sim
