@@ -68,8 +68,8 @@ Result manager_policies(const Parts& parts, const RunOptions& options) {
     for (const Place& place : places) {
         const Case meeting = place.make(parts, Contributors::present);
         const Case apart = place.make(parts, Contributors::absent);
-        const double alone = play(parts, apart, {}, options.threads).of(Role::victim).gigabits;
-        const Outcome unmanaged = play(parts, meeting, default_marking_rate, options.threads);
+        const double alone = play(parts, apart, {}).of(Role::victim).gigabits;
+        const Outcome unmanaged = play(parts, meeting, default_marking_rate);
         const auto slowdown = [&](const Outcome& outcome) {
             return alone / outcome.of(Role::victim).gigabits * unmanaged.of(Role::contributor).gigabits /
                    outcome.of(Role::contributor).gigabits;
@@ -85,7 +85,7 @@ Result manager_policies(const Parts& parts, const RunOptions& options) {
             if (options.progress) options.progress(static_cast<double>(result.rows.size()) / steps);
         };
         add("no manager", unmanaged);
-        add("marking rate 0 for ever", play(parts, meeting, 0, options.threads));
+        add("marking rate 0 for ever", play(parts, meeting, 0));
         for (const std::string name : policies) {
             const manager::Settings settings = small_settings(*manager::parse_policy(name));
             const Outcome outcome = play_managed(parts, meeting, settings, options.threads);

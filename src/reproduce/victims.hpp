@@ -53,8 +53,7 @@ struct Outcome {
 };
 
 // Without a marking rate there is no congestion control. Not-a-number all over when not everything was delivered.
-[[nodiscard]] Outcome play(const Parts& parts, const Case& played, std::optional<std::uint16_t> marking_rate,
-                           unsigned threads);
+[[nodiscard]] Outcome play(const Parts& parts, const Case& played, std::optional<std::uint16_t> marking_rate);
 
 inline constexpr std::uint16_t default_marking_rate = 128;
 // The same with a manager; the mean over four runs in which its first sweep comes a quarter of a sweep later each time:

@@ -130,7 +130,7 @@ struct Options {
     FlowOptions flow;
     MessageOptions message;
     LocalCosts local;
-    unsigned threads = 1;  // packet level; 0: all cores. The numbers never depend on it.
+    unsigned threads = 1;  // packet level, at most; 0: all cores. The numbers never depend on it.
     std::uint64_t seed = 1;
 };
 

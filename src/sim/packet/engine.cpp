@@ -22,7 +22,7 @@ constexpr bool audits = true;
 constexpr unsigned windows_an_audit = 64;
 constexpr std::int64_t long_wait = 1'000'000'000;  // 1 ms: worth a look whether it will ever end
 
-// All threads wait for the last one; a short while spinning, then giving way, since cores may be shared.
+// All threads wait for the last one; a short while spinning, then asleep, since cores may be shared.
 class Barrier {
 public:
     explicit Barrier(unsigned threads) : threads_(threads) {}
@@ -31,10 +31,12 @@ public:
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
             arrived_.store(0, std::memory_order_relaxed);
             round_.store(round + 1, std::memory_order_release);
+            round_.notify_all();
             return;
         }
-        for (unsigned spins = 0; round_.load(std::memory_order_acquire) == round; ++spins)
-            if (spins > spin_limit) std::this_thread::yield();
+        for (unsigned spins = 0; spins < spin_limit; ++spins)
+            if (round_.load(std::memory_order_acquire) != round) return;
+        while (round_.load(std::memory_order_acquire) == round) round_.wait(round, std::memory_order_acquire);
     }
 
 private:
@@ -391,7 +393,12 @@ namespace loom::sim {
 
 std::unique_ptr<Simulation> make_packet_simulation(const Network& network, const traffic::Schedule& schedule,
                                                    const Options& options) {
-    return std::make_unique<packet::Engine>(network, schedule, options);
+    // Threads meet at the end of every window: with less than this to do in between, one is faster.
+    constexpr std::size_t ranks_a_thread = 64;
+    Options chosen = options;
+    chosen.threads = static_cast<unsigned>(
+        std::clamp<std::size_t>(schedule.ranks() / ranks_a_thread, 1, thread_count(options.threads)));
+    return std::make_unique<packet::Engine>(network, schedule, chosen);
 }
 
 }  // namespace loom::sim
