@@ -184,7 +184,10 @@ void demo_victim(Demo& demo) {
     demo.show(table);
     demo.say("   {}.\n", why);
     for (const std::string& line : decisions) demo.say("   {}\n", line);
-    demo.say("   Marking every packet everywhere throttles the victim too, where it meets others-1 on its own way.\n");
+    demo.say(
+        "   Marking every packet everywhere throttles the victim too, where it meets others-1 on its own way.\n"
+        "   This victim passes the switch at which the manager looks; one that turns off before it gains less\n"
+        "   (docs/manager.md).\n");
     demo.result["victim_why"] = why;
     demo.sections.push_back({"A victim of congestion, and the manager", section_html(why, mine, theirs, decisions)});
 }
