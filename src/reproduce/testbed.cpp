@@ -112,6 +112,9 @@ std::vector<std::string> testbed_remarks() {
             "give 3.5 Gbit/s there, 7 give 3.1). That indices halve, and which packets count as congestion, was "
             "chosen with this experiment in view: equal steps keep the three timers further apart",
             table_entries),
+        "messages are whole packets; with a short one at the end of each, X-Y is marked now and then and loses 3 to 11 "
+        "% "
+        "at marking rate 0",
         "the printed CCTI_Limit of 0 would forbid all throttling; the limit here is the table's last entry",
         "not in the paper, and the simulator's defaults here: MTU 2048, 32 KiB for each input, 50 ns a cable, 100 ns a "
         "switch, 200 ns a host. How a switch recognises congestion is left to its maker, too: here packets of "
