@@ -103,6 +103,8 @@ void take_congestion(CongestionControl& control, Words& words) {
         set_host(control, &HostControl::ccti_min, words, "a minimum", 255);
     else if (words.take("cct"))
         take_table(control.table, words);
+    else if (words.take("jitter"))
+        control.jitter = words.real("a share of the injection delay", 0, 1);
     else if (words.take("notify"))
         choose(control.notify, words, {"cnp", "ack"});
     else if (words.take("scope"))
@@ -110,7 +112,7 @@ void take_congestion(CongestionControl& control, Words& words) {
     else
         words.expected(
             "threshold, marking_rate, packet_size, victim_mask, ccti_timer, ccti_increase, ccti_limit, ccti_min, cct, "
-            "notify or scope");
+            "jitter, notify or scope");
 }
 
 // `loggops L 2.5us o 1us G 400`: any of the six.

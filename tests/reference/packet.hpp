@@ -525,7 +525,7 @@ private:
         pair.left -= packet.wire - 26;
         const At own = time(host, packet.wire);
         if (throttling()) {
-            const double stretch = 1 + 1.0 / 16 * (2 * jitter_.at(host).unit() - 1);
+            const double stretch = 1 + o_.congestion.jitter * (2 * jitter_.at(host).unit() - 1);
             pair.allowed =
                 now_ + own +
                 static_cast<At>(o_.congestion.table[index_now(host, packet.op)] * stretch * static_cast<double>(own));

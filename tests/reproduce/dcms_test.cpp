@@ -69,6 +69,25 @@ TEST(DcmsExperiment1, NeedsTheTimer) {
     EXPECT_FALSE(dcms_experiment_1(parts, quick()).holds());
 }
 
+// Said in the remarks: the rows at marking rate 0 rest on it.
+TEST(DcmsExperiment1, NeedsAdaptersThatDoNotKeepStep) {
+    const Parts parts = with_options([](sim::Options& options) { options.packet.congestion.jitter = 0; });
+
+    const Result result = dcms_experiment_1(parts, quick());
+
+    EXPECT_FALSE(result.holds(result.rows.at(0)));
+    EXPECT_FALSE(result.holds());
+}
+
+// How the random numbers fall decides nothing.
+TEST(DcmsExperiment1, HoldsWithAnySeed) {
+    for (const std::uint64_t seed : {2u, 3u}) {
+        const Parts parts = with_options([&](sim::Options& options) { options.seed = seed; });
+
+        EXPECT_TRUE(dcms_experiment_1(parts, quick()).holds()) << seed;
+    }
+}
+
 TEST(DcmsExperiment2, Holds) {
     const Result result = dcms_experiment_2(standard_parts(), quick());
 

@@ -147,6 +147,7 @@ inline void draw_control(CongestionControl& c, Random& random) {
     }
     if (random.below(6) != 0)
         for (unsigned i = 0; i < 16; ++i) c.table.push_back(i * (0.3 + random.unit()));
+    c.jitter = random.below(3) == 0 ? 0 : random.unit();
     c.notify = random.below(2) == 0 ? Notify::cnp : Notify::ack;
     c.scope = random.below(2) == 0 ? ControlScope::queue_pair : ControlScope::service_level;
 }

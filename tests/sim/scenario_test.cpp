@@ -63,7 +63,8 @@ TEST(Scenario, ReadsCongestionControl) {
         "fabric tree.json\npattern shift\nbytes 64KiB\nlids spread\npaths adaptive\nsl-to-vl 2 1\n"
         "arbitration high 0:4 1:8\narbitration limit 10\n"
         "congestion threshold 15\ncongestion marking_rate 2048\ncongestion packet_size 3\ncongestion victim_mask on\n"
-        "congestion ccti_timer 75\ncongestion ccti_timer 300 sl 2\ncongestion cct linear 4 0.5\n",
+        "congestion ccti_timer 75\ncongestion ccti_timer 300 sl 2\ncongestion cct linear 4 0.5\ncongestion jitter "
+        "0.25\n",
         "s");
 
     const CongestionControl& control = s.options.packet.congestion;
@@ -76,6 +77,7 @@ TEST(Scenario, ReadsCongestionControl) {
     EXPECT_EQ(control.hosts[0].ccti_timer, 75);
     EXPECT_EQ(control.hosts[2].ccti_timer, 300);
     EXPECT_THAT(control.table, ElementsAre(0, 0.5, 1, 1.5));
+    EXPECT_EQ(control.jitter, 0.25);
     EXPECT_EQ(s.options.packet.lids, LidChoice::spread);
     EXPECT_EQ(s.options.flow.lids, LidChoice::spread);
     EXPECT_EQ(s.options.packet.paths, PathChoice::adaptive);

@@ -54,6 +54,9 @@ struct CongestionControl {
     // Injection delay of each index in packet times: entry i makes a flow wait table[i] times a packet's own time after
     // it. Empty: no throttling.
     std::vector<double> table;
+    // Each wait is longer or shorter by up to this share of itself, at random: adapters do not keep step. With 0, flows
+    // whose delays are whole multiples of each other lock in phase, and one may never meet the others.
+    double jitter = 1.0 / 16;
     Notify notify = Notify::cnp;
     ControlScope scope = ControlScope::queue_pair;
 };

@@ -74,6 +74,7 @@ void check_options(const PacketOptions& options) {
     if (control.table.size() > 256) throw UsageError("a congestion control table has at most 256 entries");
     for (const double delay : control.table)
         if (!(delay >= 0 && delay <= 16'383)) throw UsageError("a congestion control table entry is 0 to 16,383");
+    if (!(control.jitter >= 0 && control.jitter <= 1)) throw UsageError("a jitter of injection delays is 0 to 1");
     if (options.paths == PathChoice::adaptive && options.buffer_use == BufferUse::per_output)
         throw UsageError("adaptive paths need a shared buffer: where a packet will go is not known in advance");
 }

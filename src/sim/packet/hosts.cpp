@@ -8,9 +8,6 @@ namespace loom::sim::packet {
 namespace {
 
 constexpr std::int64_t timer_unit = 1'024'000;  // 1.024 us
-// Adapters do not keep step with each other. Without this, flows whose delays are whole multiples of each other lock in
-// phase, and one of them never meets the others.
-constexpr double throttle_jitter = 1.0 / 16;
 
 }  // namespace
 
@@ -169,7 +166,7 @@ void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std
         const unsigned index =
             index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, message.sl, now);
         const std::int64_t time = plant_.serialise(plant_.endpoint[endpoint].port, packet.wire);
-        const double stretch = 1 + throttle_jitter * (2 * jitter_[endpoint].unit() - 1);
+        const double stretch = 1 + control_.jitter * (2 * jitter_[endpoint].unit() - 1);
         pair.allowed =
             now + time + static_cast<std::int64_t>(control_.table[index] * stretch * static_cast<double>(time));
     }
