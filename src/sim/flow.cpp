@@ -69,6 +69,7 @@ private:
         enum Kind : std::uint8_t {
             enters,        // a message is ready for the wire
             follows,       // the one before it has left
+            copied,        // inside a host: its last byte has been copied
             arrives,       // its last byte is with the receiver
             acknowledged,  // and the sender knows
             work,          // local work is done
@@ -170,8 +171,8 @@ void FlowSimulation::enter(Rank rank, OpIndex send) {
     const auto& hosts = network_.placement.hosts;
     const PortIndex from = hosts[rank.value], to = hosts[op.peer.value];
     if (from == to) {  // inside the host
-        later(now_ + options_.flow.host_delay, {Event::arrives, rank, op.peer, send, {}});
-        return next_in_line(rank, send);
+        const Time copying{static_cast<std::int64_t>(op.amount) * options_.local.copy};
+        return later(now_ + copying, {Event::copied, rank, op.peer, send, {}});
     }
     const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, op.peer);
     if (walk(network_, from, to, lid, path_) != Walk::arrives) throw Error("the forwarding tables have changed");
@@ -204,6 +205,9 @@ void FlowSimulation::handle(const Event& event) {
             return line_up(event.from, event.op);
         case Event::follows:
             return enter(event.from, event.op);
+        case Event::copied:
+            later(now_ + options_.flow.host_delay, {Event::arrives, event.from, event.to, event.op, {}});
+            return next_in_line(event.from, event.op);
         case Event::arrives: {
             const std::uint64_t bytes = schedule_->op(event.op).amount;
             work_.bytes += bytes;
@@ -226,7 +230,7 @@ void FlowSimulation::solve() {
         message.since = now_;
         message.rate = shares_.rate(stream);
         const Wide span = (message.left + message.rate - 1) / message.rate;
-        if (span > never.ps - now_.ps) throw Error("a message would take longer than simulated time can tell");
+        if (span > never.ps / 2 - now_.ps) throw Error("a message would take longer than simulated time can tell");
         ends_.set(stream, now_ + Time{static_cast<std::int64_t>(span)});
     }
 }

@@ -111,6 +111,49 @@ TEST(FlowLevel, PortsCountDataPacketsAndWaiting) {
     EXPECT_EQ(sim->counters(port(*setup, "S1", 3)), fabric::PortCounters{});
 }
 
+// A-D and B-D share D's port for 2 ms, then B-D is alone for 1 ms; 7 ms later A-D comes back and has all to itself.
+TEST(FlowLevel, WaitingIsOverWhenTheLastStreamHasLeft) {
+    const auto setup = made(
+        "host-delay 0\ncable-delay 0\nswitch-delay 0\ncounter-tick 10ns\n"
+        "flow A-D from A to D bytes 1MB message 4MB\nflow B-D from B to D bytes 2MB message 4MB\n"
+        "flow late from A to D bytes 1MB message 4MB start 10ms\n");
+    const auto sim = setup->start();
+
+    (void)sim->advance(seconds(1));
+
+    const auto waited = [&](const char* node, std::uint8_t number) {
+        return static_cast<double>(sim->counters(port(*setup, node, number)).xmit_wait);
+    };
+    EXPECT_EQ(sim->now(), milliseconds(11));
+    EXPECT_NEAR(waited("A", 1), 100'000, 1);  // half of the 2 ms
+    EXPECT_NEAR(waited("B", 1), 100'000, 1);
+    EXPECT_NEAR(waited("S1", 15), 200'000 * 7.0 / 8, 1);
+    EXPECT_EQ(waited("S2", 23), 0);
+}
+
+// Two ranks on one port, 10 kB at 100 ps a byte: a copy of 1 us and 200 ns on either side; the second message is copied
+// behind the first.
+TEST(FlowLevel, MessagesInsideAHostAreCopiedOneAfterTheOther) {
+    const auto setup = made("flow A-D from A to D bytes 1\n");
+    traffic::ScheduleBuilder builder(2);
+    for (const std::uint64_t bytes : {10'000u, 10u}) {
+        builder.send(Rank{0}, Rank{1}, bytes);
+        builder.receive(Rank{1}, Rank{0}, bytes);
+    }
+    const traffic::Schedule schedule = builder.build();
+    Network network = setup->network();
+    network.placement.hosts[1] = network.placement.hosts[0];
+
+    for (const Level level : {Level::flow, Level::packet}) {
+        const auto sim = make_simulation(level, network, schedule, {});
+        const State state = sim->advance(seconds(1));
+
+        EXPECT_EQ(state, State::finished);
+        EXPECT_EQ(sim->rank_ends()[1], microseconds(1) + nanoseconds(1 + 2 * 200)) << to_string(level);
+        EXPECT_EQ(sim->counters(network.placement.hosts[0]), fabric::PortCounters{});
+    }
+}
+
 TEST(FlowLevel, SaysWhoWaitsForEver) {
     const auto setup = made("flow A-D from A to D bytes 1\n");
     traffic::ScheduleBuilder builder(2);
