@@ -116,6 +116,11 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
     flow_last_.assign(flow_to_.size(), never);
 }
 
+void Executor::refuse(Rank rank) {
+    throw Error(
+        fmt::format("rank {} begins something after more than 53 days, and no more can be simulated", rank.value));
+}
+
 Time Executor::work(const Op& op) const {
     switch (op.kind) {
         case OpKind::compute:

@@ -109,6 +109,7 @@ private:
 
     template <class Engine>
     void begin(Rank rank, OpIndex index, Time now, Engine& engine, std::vector<OpIndex>& ready) {
+        if (now > latest_) refuse(rank);
         for (const traffic::Successor& next : schedule_->successors(index))
             if (next.on_start && --waits_[next.op] == 0) ready.push_back(next.op);
         const Op& op = schedule_->op(index);
@@ -140,6 +141,9 @@ private:
             if (!next.on_start && --waits_[next.op] == 0) ready.push_back(next.op);
     }
 
+    // No rank has work for more than 46 days; one that waits for others may begin later than the clock can tell.
+    static constexpr Time latest_{never.ps / 2};
+    [[noreturn]] static void refuse(Rank rank);
     [[nodiscard]] Time work(const Op& op) const;
     // True when the message was already there.
     bool post(Rank rank, OpIndex receive);

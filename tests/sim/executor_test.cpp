@@ -193,6 +193,23 @@ TEST(Executor, RefusesMoreWorkThanTimeCanHold) {
     }
 }
 
+// Each of three ranks works for 44 days, one after the other.
+TEST(Executor, RefusesWorkThatBeginsTooLate) {
+    const Time work{3'800'000'000'000'000'000};
+    ScheduleBuilder builder(3);
+    for (std::uint32_t r = 0; r < 3; ++r) {
+        const std::uint32_t works = builder.compute(Rank{r}, work);
+        if (r > 0) builder.require(Rank{r}, works, builder.receive(Rank{r}, Rank{r - 1}, 8));
+        if (r < 2) builder.require(Rank{r}, builder.send(Rank{r}, Rank{r + 1}, 8), works);
+    }
+    const Ranked ranked({"A", "B", "D"}, builder.build());
+    const auto sim = ranked.start();
+
+    EXPECT_EQ(sim->advance(work * 2 - seconds(1)), State::running);
+    EXPECT_THAT([&] { (void)sim->advance(never); },
+                testing::ThrowsMessage<Error>(HasSubstr("rank 1 begins something after more than 53 days")));
+}
+
 TEST(Executor, SaysWhichReceivesWait) {
     ScheduleBuilder builder(2);
     builder.receive(Rank{1}, Rank{0}, 7, 3);
