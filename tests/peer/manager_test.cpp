@@ -171,7 +171,7 @@ TEST_F(ManagedSubnet, TheCommandManagesWithAFileAndWithout) {
         subnet_.tool({LOOM_PROGRAM, "manage", "--live", "--sweeps", "2", "--sweep", "10ms", "--json"});
 
     EXPECT_EQ(with.status, 0) << with.errors;
-    EXPECT_THAT(with.output, HasSubstr("Managing 2 switches, policy paper; a dry run: nothing will be changed"));
+    EXPECT_THAT(with.output, HasSubstr("Managing 2 switches, policy proportional; a dry run: nothing will be changed"));
     EXPECT_THAT(with.output, HasSubstr("2 sweeps: 16 ports read (0 missed)"));
     EXPECT_EQ(without.status, 0) << without.errors;
     EXPECT_THAT(without.output, HasSubstr("\"ports_read\": 16"));
