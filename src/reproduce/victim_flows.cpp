@@ -31,16 +31,15 @@ Result victim_flows(const Parts& parts, const RunOptions& options) {
                       {"contributors, Gbit/s", shown, 2},
                       {"end, s ", shown, 1}};
     const Case meeting = incast(parts, Contributors::present);
-    const unsigned threads = options.threads;
     using Play = std::function<Outcome()>;
     const std::array<std::pair<const char*, Play>, 6> lines{{
         {"without contributors", [&] { return play(parts, incast(parts, Contributors::absent), {}); }},
         {"no congestion control", [&] { return play(parts, meeting, {}); }},
         {"default parameters", [&] { return play(parts, meeting, default_marking_rate); }},
         {"marking rate 0 for ever", [&] { return play(parts, meeting, 0); }},
-        {"DCMS, as in the paper", [&] { return play_managed(parts, meeting, small_settings({}), threads); }},
+        {"DCMS, as in the paper", [&] { return play_managed(parts, meeting, small_settings({}), options); }},
         {"DCMS, default policy",
-         [&] { return play_managed(parts, meeting, small_settings(manager::Settings{}.policy), threads); }},
+         [&] { return play_managed(parts, meeting, small_settings(manager::Settings{}.policy), options); }},
     }};
     std::vector<Outcome> outcomes;
     std::vector<Bar> bars;

@@ -1,7 +1,6 @@
 #include "reproduce/victims.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
@@ -220,15 +219,17 @@ Outcome play(const Parts& parts, const Case& played, std::optional<std::uint16_t
 }
 
 // Runs side by side gain more than threads inside one.
-Outcome play_managed(const Parts& parts, const Case& played, const manager::Settings& settings, unsigned threads) {
-    constexpr std::size_t runs = 4;
-    std::array<Outcome, runs> outcomes;
-    parallel_for(runs, threads, 1, [&](std::size_t begin, std::size_t end) {
+Outcome play_managed(const Parts& parts, const Case& played, const manager::Settings& settings,
+                     const RunOptions& options) {
+    const std::size_t runs = options.scope == Scope::quick ? 1 : 4;
+    std::vector<Outcome> outcomes(runs);
+    parallel_for(runs, options.threads, 1, [&](std::size_t begin, std::size_t end) {
         for (std::size_t run = begin; run < end; ++run) {
             const auto simulation = parts.simulation(sim::Level::packet, played.network, *played.schedule,
                                                      options_of(default_marking_rate));
             sim::Recorder recorder(*simulation, {.sample = Time{}});
-            (void)recorder.advance(Time{settings.sweep.ps * static_cast<std::int64_t>(run) / std::int64_t{runs}});
+            (void)recorder.advance(
+                Time{settings.sweep.ps * static_cast<std::int64_t>(run) / static_cast<std::int64_t>(runs)});
             manager::Work work;
             if (fabric::CongestionParameters* parameters = simulation->congestion_parameters()) {
                 sim::RecordedFabric living(recorder, {});
@@ -240,14 +241,15 @@ Outcome play_managed(const Parts& parts, const Case& played, const manager::Sett
         }
     });
     Outcome mean;
+    const auto share = static_cast<double>(runs);
     for (const Outcome& one : outcomes) {
         for (std::size_t role = 0; role < role_count; ++role) {
-            mean.fared[role].gigabits += one.fared[role].gigabits / runs;
-            mean.fared[role].slowest += one.fared[role].slowest / runs;
-            mean.fared[role].finish += one.fared[role].finish / runs;
+            mean.fared[role].gigabits += one.fared[role].gigabits / share;
+            mean.fared[role].slowest += one.fared[role].slowest / share;
+            mean.fared[role].finish += one.fared[role].finish / share;
         }
-        mean.reads += one.reads / runs;
-        mean.writes += one.writes / runs;
+        mean.reads += one.reads / share;
+        mean.writes += one.writes / share;
     }
     return mean;
 }
