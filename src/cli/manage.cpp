@@ -153,13 +153,15 @@ void add_manage(CLI::App& program, int& exit_code) {
         "  loom manage --live --sweeps 40                     a dry run of a minute\n"
         "  loom manage --scenario managed.scn --plot flows.svg\n"
         "  loom manage --scenario managed.scn --compare none,paper,history");
-    app->callback([options, &exit_code] {
+    app->callback([app, options, &exit_code] {
         const bool simulated = !options->scenario.empty();
         if (options->live == simulated)
             throw UsageError(
                 "say what to manage: --live for the subnet of this machine or --scenario FILE (see loom manage "
                 "--help)");
         if (simulated && options->apply) throw UsageError("--apply is for --live; a scenario is always managed");
+        if (app->count("--compare") != 0 && options->compare.empty())
+            throw UsageError("--compare: expected none or a policy, got \"\"");
         if (!simulated && !(options->compare + options->plot).empty())
             throw UsageError("--compare and --plot are for --scenario");
         if (simulated)

@@ -236,6 +236,7 @@ TEST_F(ManageScenario, RefusesWhatItCannotManage) {
     EXPECT_THAT(manage("", "manager sweep soon\n").err, HasSubstr("bed.scn:29: sweep: expected a time"));
     EXPECT_THAT(manage("", "manager speed 3\n").err, HasSubstr("bed.scn:29: expected a setting of the manager"));
     EXPECT_THAT(manage("--compare none,best").err, HasSubstr("--compare: expected none or a policy, got \"best\""));
+    EXPECT_THAT(manage("--compare ''").err, HasSubstr("--compare: expected none or a policy, got \"\""));
     EXPECT_THAT(manage("--set 'congestion threshold 0'").err, HasSubstr("congestion control is off"));
     EXPECT_THAT(manage("--sweep 1500ms").err, HasSubstr("the traffic ended before a sweep of 1.5 s was over"));
 }

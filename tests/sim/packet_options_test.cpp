@@ -53,6 +53,12 @@ TEST(PacketOptions, AreRefusedByName) {
              o.packet.lanes = 2;
              o.packet.arbitration.low = {{0, 1}, {1, 0}};
          }},
+        {"lane 0 is in neither arbitration table",
+         [](Options& o) {
+             o.packet.arbitration.low = {{0, 0}};
+         }},
+        {"a jitter of injection delays is 0 to 1", [](Options& o) { o.packet.congestion.jitter = -0.1; }},
+        {"a jitter of injection delays is 0 to 1", [](Options& o) { o.packet.congestion.jitter = std::stod("nan"); }},
         {"adaptive paths need a shared buffer",
          [](Options& o) {
              o.packet.paths = PathChoice::adaptive;

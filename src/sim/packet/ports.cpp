@@ -46,7 +46,7 @@ Ports::Ports(const Plant& plant, const PacketOptions& options) : plant_(&plant),
     credits.assign(std::size_t{plant.ports} * lanes * slots_a_lane, buffer_blocks);
     check(options.arbitration.high, "high");
     check(options.arbitration.low, "low");
-    if (lanes > 1) {
+    if (lanes > 1 || !options.arbitration.high.empty() || !options.arbitration.low.empty()) {
         turns.resize(plant.ports);
         if (options.arbitration.low.empty()) {
             in_turn_ = options.arbitration;
