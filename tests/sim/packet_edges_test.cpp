@@ -32,6 +32,22 @@ TEST(PacketEdges, EveryPortOfAWideSwitchHasItsTurn) {
     }
 }
 
+// 102 bytes and 26 of headers are two blocks of 64: a floor of two marks them, one of three does not.
+TEST(PacketEdges, APacketAsLargeAsTheFloorIsMarked) {
+    const Bed bed(star +
+                  "flow a from A to C bytes 20400 message 102 window 50\n"
+                  "flow b from B to C bytes 20400 message 102 window 50\ncongestion threshold 15\ncongestion cct 0\n");
+    const auto marked = [&](std::uint8_t floor) {
+        bed.options().congestion.switches.packet_size = floor;
+        const auto engine = bed.start();
+        EXPECT_EQ(engine->advance(never), State::finished);
+        return engine->counters(bed.port("S:3")).marked_fecn;
+    };
+
+    EXPECT_GT(marked(2), 100u);
+    EXPECT_EQ(marked(3), 0u);
+}
+
 // A long message and behind it, of the same moment, a short one to the same rank: in that order at every level that has
 // a wire. 1 MB at 32 Gbit/s takes 250 us.
 TEST(Order, MessagesOfOneMomentLeaveAsTheyWereGiven) {
