@@ -50,6 +50,7 @@ void manage_live(const ManageOptions& options) {
     take_settings(options, settings);
     manager::LiveOptions how = live_options(options);
     ManageLog log(options.common, options.apply ? "ran" : "would run");
+    remark_out_of_reach(log, settings, &manager::Settings::wait, "wait", settings.tick);
     how.remark = [&](const std::string& text) { log.remark(text); };
     how.command = [&](const std::string& line) { log.command(line); };
 
@@ -138,9 +139,7 @@ void add_manage(CLI::App& program, int& exit_code) {
                     "Play once for each of these and set them side by side: none,paper,two-step,history,proportional")
         ->type_name("POLICIES")
         ->group("With --scenario");
-    app->add_option("--plot", options->plot, "Draw the flows' throughput over time")
-        ->type_name("FILE.svg")
-        ->group("With --scenario");
+    add_series_options(*app, options->series, "With --scenario");
     add_common(*app, options->common);
     app->footer(
         "Sweeps over the switch ports. A port is congested that was in the congested state for more than T_C, or\n"
@@ -162,8 +161,11 @@ void add_manage(CLI::App& program, int& exit_code) {
         if (simulated && options->apply) throw UsageError("--apply is for --live; a scenario is always managed");
         if (app->count("--compare") != 0 && options->compare.empty())
             throw UsageError("--compare: expected none or a policy, got \"\"");
-        if (!simulated && !(options->compare + options->plot).empty())
-            throw UsageError("--compare and --plot are for --scenario");
+        const bool series = options->series.any_file() || !options->series.watch.empty();
+        if (!simulated && (series || !options->compare.empty()))
+            throw UsageError("--compare, --watch and what is written or drawn are for --scenario");
+        if (series && !options->compare.empty())
+            throw UsageError("files and pictures are of one run; expected them without --compare");
         if (simulated)
             exit_code = manage_scenario(*options);
         else

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/series.hpp"
 #include "loom/manager/dcms.hpp"
 
 namespace loom::cli {
@@ -28,7 +29,7 @@ struct ManageOptions {
     std::string scenario;
     std::vector<std::string> lines;  // on top of the scenario's
     std::string compare;             // policies, "none" among them
-    std::string plot;
+    SeriesFiles series;
 };
 
 // Sets what was given and checks the whole. Throws UsageError that names the option.
@@ -59,6 +60,10 @@ private:
     nlohmann::ordered_json decisions_ = nlohmann::ordered_json::array();
     std::vector<std::string> commands_, pending_, remarks_;
 };
+
+// Adds a remark when a sweep has not more ticks than the threshold, whose key is given ("wait"): no port can exceed it.
+void remark_out_of_reach(ManageLog& log, const manager::Settings& settings, std::uint64_t manager::Settings::*threshold,
+                         std::string_view key, Time tick);
 
 void manage_live(const ManageOptions& options);
 // The exit code: 1 when the traffic deadlocked or is stuck.

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "cli/manage.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom::cli {
 
@@ -48,6 +50,19 @@ void take_settings(const ManageOptions& options, manager::Settings& settings) {
             throw UsageError(fmt::format("--{} (see loom manage --help)", error.what()));
         }
     check(settings);
+}
+
+void remark_out_of_reach(ManageLog& log, const manager::Settings& settings, std::uint64_t manager::Settings::*threshold,
+                         std::string_view key, Time tick) {
+    const auto ticks = static_cast<std::uint64_t>(settings.sweep.ps / tick.ps);
+    if (settings.*threshold < ticks) return;
+    const manager::Settings usual;
+    const double share = settings.sweep.seconds() / usual.sweep.seconds();
+    log.remark(
+        fmt::format("--{} {}: no port can count more, a sweep of {} has {} ticks of {}; as much of a sweep as in "
+                    "the paper would be {}",
+                    key, settings.*threshold, to_string(settings.sweep), grouped(ticks), to_string(tick),
+                    std::llround(static_cast<double>(usual.*threshold) * share)));
 }
 
 ordered_json to_json(const manager::Settings& settings) {

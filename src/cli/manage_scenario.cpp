@@ -30,6 +30,7 @@ std::unique_ptr<sim::Setup> set_up(const ManageOptions& options) {
     sim::Scenario scenario = load_scenario(options.scenario);
     use_fabric(scenario, options.fabric, "");
     for (const std::string& line : options.lines) sim::take_line(scenario, line, {"--set", 0});
+    watch_ports(scenario, options.series);
     sim::check_complete(scenario, {options.scenario, 0});
     if (scenario.level != sim::Level::packet)
         throw UsageError("only the packet level has congestion control; the scenario is at level " +
@@ -104,17 +105,20 @@ ordered_json comparison_json(const sim::Setup& setup, const std::vector<ManagedR
 }
 
 int compare(const sim::Setup& setup, const Settings& settings, const sim::RecordOptions& how,
-            const ManageOptions& options) {
+            const ManageOptions& options, ManageLog& log) {
     std::vector<ManagedRun> all;
     for (const std::optional<Settings>& one : policies_of(options.compare, settings))
         all.push_back(play_managed(setup, one, how));
-    if (options.common.json)
-        print_json({{"title", setup.title},
-                    {"settings", to_json(settings)},
-                    {"policies", comparison_json(setup, all)},
-                    {"remarks", setup.remarks}});
-    else
+    if (options.common.json) {
+        ordered_json object{
+            {"title", setup.title}, {"settings", to_json(settings)}, {"policies", comparison_json(setup, all)}};
+        log.into(object);
+        object.erase("decisions");
+        object.erase("commands");
+        print_json(object);
+    } else {
         print_comparison(setup, all);
+    }
     return std::ranges::any_of(all, &ManagedRun::failed) ? 1 : 0;
 }
 
@@ -122,8 +126,7 @@ int compare(const sim::Setup& setup, const Settings& settings, const sim::Record
 
 int manage_scenario(const ManageOptions& options) {
     check_inputs({{"FABRIC", options.fabric}, {"--scenario", options.scenario}});
-    check_outputs({{"--plot", options.plot}}, options.common);
-    check_ending({"--plot", options.plot}, "an SVG picture", {".svg"});
+    check_series(options.series, options.common);
     const auto setup = set_up(options);
     Settings settings = scenario_settings(*setup);
     take_settings(options, settings);
@@ -131,21 +134,19 @@ int manage_scenario(const ManageOptions& options) {
     for (const std::string& text : setup->remarks) log.remark(text);
     if (setup->options.packet.congestion.switches.threshold == 0)
         log.remark("congestion control is off (congestion threshold 0): marking rates change nothing");
+    const Time tick = setup->options.packet.counter_tick;
+    remark_out_of_reach(log, settings, &Settings::congestion, "congestion", tick);
+    remark_out_of_reach(log, settings, &Settings::wait, "wait", tick);
 
-    sim::RecordOptions how;
-    how.ports = setup->watch;
-    if (setup->sample.ps != 0)
-        how.sample = setup->sample;
-    else if (options.plot.empty())
-        how.sample = Time{};
-    if (!options.compare.empty()) return compare(*setup, settings, how, options);
+    const sim::RecordOptions how = record_options(*setup, options.series);
+    if (!options.compare.empty()) return compare(*setup, settings, how, options, log);
     const ManagedRun played = play_managed(*setup, settings, how, [&](const manager::Decision& decision) {
         log.decision(decision, setup->fabric, settings);
     });
     if (played.work.sweeps < 2)
         log.remark(
             fmt::format("the traffic ended before a sweep of {} was over; see --sweep", to_string(settings.sweep)));
-    if (!options.plot.empty()) write_file(options.plot, sim::flows_plot(*setup, played.recording).document());
+    write_series(*setup, played.recording, options.series);
     const SimResult result{*setup, played.recording, sim::slowest_flows(played.recording, 10),
                            sim::hottest_ports(*setup, *played.simulation, 5),
                            sim::find_sufferers(*setup, *played.simulation, played.recording)};
@@ -155,7 +156,7 @@ int manage_scenario(const ManageOptions& options) {
         object.erase("commands");
         object["simulation"] = sim_json(result);
         print_json(object);
-    } else if (options.plot != "-") {
+    } else if (!options.series.on_stdout()) {
         fmt::print("{}\n\n", to_text(played.work));
         print_sim(result);
     }

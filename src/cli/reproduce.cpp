@@ -36,6 +36,13 @@ nlohmann::json number(double value) {
     return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
+// Whether the paper has a number for this row that a rule compares with ours.
+bool judged(const Result& result, const Row& row) {
+    for (std::size_t i = 0; i < row.values.size(); ++i)
+        if (row.values[i].expected() && result.columns[i].rule.kind != Rule::Kind::shown) return true;
+    return false;
+}
+
 nlohmann::json to_json(const Result& result, double seconds) {
     nlohmann::json out{{"name", result.name},
                        {"title", result.title},
@@ -57,13 +64,18 @@ nlohmann::json to_json(const Result& result, double seconds) {
             if (value.corrected) cell["corrected"] = *value.corrected;
             values[result.columns[i].name] = std::move(cell);
         }
-        out["rows"].push_back({{"name", row.name}, {"values", std::move(values)}, {"holds", result.holds(row)}});
+        out["rows"].push_back({{"name", row.name},
+                               {"values", std::move(values)},
+                               {"judged", judged(result, row)},
+                               {"holds", result.holds(row)}});
     }
     for (const Claim& claim : result.claims) out["claims"].push_back({{"text", claim.text}, {"holds", claim.holds}});
     return out;
 }
 
-Cell verdict(bool holds) {
+Cell verdict(const Result& result, const Row& row) {
+    const bool holds = result.holds(row);
+    if (holds && !judged(result, row)) return Cell{"shown"};
     return holds ? Cell{"holds", Colour::green} : Cell{"does not hold", Colour::red};
 }
 
@@ -93,7 +105,7 @@ void print(const Reproduction& reproduction, const Result& result, double second
             cells.emplace_back(fmt::format("{:.{}f}", value.ours, column.decimals),
                                agrees ? Colour::none : Colour::red);
         }
-        cells.push_back(verdict(result.holds(row)));
+        cells.push_back(verdict(result, row));
         table.row(std::move(cells));
     }
     table.print();
@@ -176,7 +188,8 @@ void add_reproduce(CLI::App& program, int& exit_code) {
     add_common(*app, options->common);
     app->footer(
         "Every number is computed anew from one configuration; the rule by which it is compared with the\n"
-        "paper's is printed below the table. Exit status 1 when something does not hold.\n\n"
+        "paper's is printed below the table; a row without a number of the paper's is shown, not judged. Exit status 1 "
+        "when something does not hold.\n\n"
         "  loom reproduce zahavi-table-1\n"
         "  loom reproduce zahavi-figure-6 --plot figure-6.svg\n"
         "  loom reproduce --all --json");

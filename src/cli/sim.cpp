@@ -4,11 +4,13 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
+#include "cli/series.hpp"
 #include "cli/sim_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -19,6 +21,7 @@
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
 #include "loom/traffic/catalogue.hpp"
+#include "loom/traffic/goal.hpp"
 #include "loom/traffic/schedules.hpp"
 
 namespace loom::cli {
@@ -80,23 +83,22 @@ struct Options {
     Common common;
     std::string fabric, tables, scenario;
     std::vector<std::string> lines = std::vector<std::string>(std::size(line_options));
-    std::vector<std::string> flows, watch, set;
-    std::string csv_flows, csv_ports, plot, plot_ports;
+    std::vector<std::string> flows, set;
+    SeriesFiles series;
+    std::string write_goal;
     std::size_t hot = 5, slow = 10;
-
-    [[nodiscard]] bool wants_series() const {
-        return !csv_flows.empty() || !csv_ports.empty() || !plot.empty() || !plot_ports.empty();
-    }
 };
 
 std::string quoted(const std::string& word) {
     return '"' + word + '"';
 }
 
-// "X:Y" is a flow of --bytes from X to Y; everything else is what stands behind `flow` in a scenario.
+// "X:Y" is a flow of --bytes from X to Y, whose names may have blanks; everything else is what stands behind `flow` in
+// a scenario.
 std::string flow_line(const std::string& text, std::uint64_t bytes) {
     const auto colon = text.find(':');
-    if (text.find_first_of(" \t") != std::string::npos || colon == std::string::npos) return "flow " + text;
+    const bool words = (' ' + text + ' ').find(" from ") != std::string::npos || text.find('"') != std::string::npos;
+    if (words || colon == std::string::npos) return "flow " + text;
     const std::string from = text.substr(0, colon), to = text.substr(colon + 1);
     return fmt::format("flow {} from {} to {} bytes {}", quoted(from + '-' + to), quoted(from), quoted(to), bytes);
 }
@@ -126,7 +128,7 @@ void take_options(Scenario& scenario, const Options& options) {
     }
     for (const std::string& flow : options.flows)
         sim::take_line(scenario, flow_line(flow, scenario.bytes), {"--flow", 0});
-    for (const std::string& port : options.watch) sim::take_line(scenario, "watch " + quoted(port), {"--watch", 0});
+    watch_ports(scenario, options.series);
     for (const std::string& line : options.set) sim::take_line(scenario, line, {"--set", 0});
 }
 
@@ -137,50 +139,23 @@ Scenario scenario_of(const Options& options) {
     return scenario;
 }
 
-// Without --watch: the connected ports of switches, where they are few.
-std::vector<PortIndex> watched(const sim::Setup& setup, const Options& options) {
-    constexpr std::size_t few = 64;
-    if (!setup.watch.empty() || (options.csv_ports.empty() && options.plot_ports.empty())) return setup.watch;
-    std::vector<PortIndex> ports;
-    for (std::uint32_t i = 0; i < setup.fabric.port_count(); ++i) {
-        const fabric::Port& port = setup.fabric.port(PortIndex{i});
-        if (port.connected() && setup.fabric.node(port.node).kind == fabric::NodeKind::switch_) ports.emplace_back(i);
-    }
-    if (ports.empty()) throw UsageError("there are no ports to watch at this level");
-    if (ports.size() > few)
-        throw UsageError(
-            fmt::format("the switches have {} ports; expected --watch NODE:PORT for those of interest", ports.size()));
-    return ports;
-}
-
-void write_outputs(const sim::Setup& setup, const sim::Recording& recording, const Options& options) {
-    if (!options.csv_flows.empty()) write_file(options.csv_flows, sim::flows_csv(setup, recording));
-    if (!options.csv_ports.empty()) write_file(options.csv_ports, sim::ports_csv(setup, recording));
-    if (!options.plot.empty()) write_file(options.plot, sim::flows_plot(setup, recording).document());
-    if (!options.plot_ports.empty()) write_file(options.plot_ports, sim::ports_plot(setup, recording).document());
+// The schedule that is played, as GOAL text.
+void write_goal_file(const std::string& path, const traffic::Schedule& schedule) {
+    if (path.empty()) return;
+    std::ostringstream text;
+    traffic::write_goal(schedule, text);
+    write_file(path, text.str());
 }
 
 int run(const Options& options) {
     check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}, {"--scenario", options.scenario}});
-    check_outputs({{"--csv-flows", options.csv_flows},
-                   {"--csv-ports", options.csv_ports},
-                   {"--plot", options.plot},
-                   {"--plot-ports", options.plot_ports}},
-                  options.common);
-    check_ending({"--csv-flows", options.csv_flows}, "a table of numbers", {".csv"});
-    check_ending({"--csv-ports", options.csv_ports}, "a table of numbers", {".csv"});
-    check_ending({"--plot", options.plot}, "an SVG picture", {".svg"});
-    check_ending({"--plot-ports", options.plot_ports}, "an SVG picture", {".svg"});
+    check_series(options.series, options.common);
+    check_outputs({{"--write-goal", options.write_goal}}, options.common);
 
     const auto setup = sim::set_up(scenario_of(options));
     print_remarks(setup->remarks, options.common);
-    sim::RecordOptions how;
-    how.ports = watched(*setup, options);
-    if (!options.csv_flows.empty()) how.flows = SIZE_MAX;
-    if (setup->sample.ps != 0)
-        how.sample = setup->sample;
-    else if (!options.wants_series())
-        how.sample = Time{};
+    write_goal_file(options.write_goal, setup->schedule);
+    sim::RecordOptions how = record_options(*setup, options.series);
     Progress progress("simulating", options.common.quiet ? Show::nothing : Show::automatic);
     if (setup->until)
         how.progress = [draw = progress.callback(), end = setup->until->seconds()](Time now) {
@@ -192,12 +167,11 @@ int run(const Options& options) {
     progress.finish();
     const sim::Recording recording = recorder.recording();
 
-    write_outputs(*setup, recording, options);
+    write_series(*setup, recording, options.series);
     const SimResult result{*setup, recording, sim::slowest_flows(recording, options.slow),
                            sim::hottest_ports(*setup, *simulation, options.hot),
                            sim::find_sufferers(*setup, *simulation, recording)};
-    const bool to_stdout =
-        options.csv_flows == "-" || options.csv_ports == "-" || options.plot == "-" || options.plot_ports == "-";
+    const bool to_stdout = options.series.on_stdout() || options.write_goal == "-";
     if (options.common.json)
         print_json(sim_json(result));
     else if (!to_stdout)
@@ -220,7 +194,9 @@ void add_sim(CLI::App& program, int& exit_code) {
     app->add_option("-s,--scenario", options->scenario,
                     "Fabric, traffic and settings from a file; other options come on top")
         ->type_name("FILE");
-    app->add_option("--flow", options->flows, "FROM:TO, or as in a scenario: 'X-Y from X to Y bytes 3GB start 1ms'")
+    app->add_option("--flow", options->flows,
+                    "FROM:TO, or as in a scenario: 'X-Y from X to Y bytes 3GB start 1ms'; hosts by name, "
+                    "its first word, GUID or LID")
         ->type_name("FLOW")
         ->group(traffic_group)
         ->allow_extra_args(false);
@@ -235,17 +211,10 @@ void add_sim(CLI::App& program, int& exit_code) {
         ->type_name("LINE")
         ->group(packet_group)
         ->allow_extra_args(false);
-    app->add_option("--watch", options->watch, "Sample this port's counters")
-        ->type_name("NODE:PORT")
-        ->group("Output")
-        ->allow_extra_args(false);
-    const auto output = [&](const char* name, std::string& value, const char* help, const char* type) {
-        app->add_option(name, value, help)->type_name(type)->group("Output");
-    };
-    output("--csv-flows", options->csv_flows, "Write what each flow delivered, sample by sample", "FILE.csv");
-    output("--csv-ports", options->csv_ports, "Write the watched ports' counters, sample by sample", "FILE.csv");
-    output("--plot", options->plot, "Draw the flows' throughput over time", "FILE.svg");
-    output("--plot-ports", options->plot_ports, "Draw what the watched ports send over time", "FILE.svg");
+    add_series_options(*app, options->series, "Output");
+    app->add_option("--write-goal", options->write_goal, "Write the schedule that is played, as GOAL text")
+        ->type_name("FILE")
+        ->group("Output");
     app->add_option("--slow", options->slow, "Slowest flows to name")
         ->type_name("N")
         ->group("Output")

@@ -101,6 +101,12 @@ ordered_json to_json(const SimResult& result, const sim::Sufferer& one) {
             {"full_port", name(one.full)}};
 }
 
+// Where a rank sits, or null where there is no fabric or no place for it.
+ordered_json host_of(const sim::Setup& setup, Rank rank) {
+    if (setup.graph == nullptr || setup.placement.hosts[rank.value] == no_port) return {};
+    return fabric::describe(setup.fabric, setup.fabric.port(setup.placement.hosts[rank.value]).node);
+}
+
 ordered_json seconds_or_null(Time time) {
     return time == never ? ordered_json() : ordered_json(time.seconds());
 }
@@ -198,6 +204,8 @@ ordered_json sim_json(const SimResult& result) {
         out["flows"].push_back({{"flow", setup.flow_name(i, flow)},
                                 {"from", flow.from.value},
                                 {"to", flow.to.value},
+                                {"from_host", host_of(setup, flow.from)},
+                                {"to_host", host_of(setup, flow.to)},
                                 {"bytes", setup.is_endless(i) ? ordered_json() : ordered_json(flow.bytes)},
                                 {"delivered_bytes", flow.delivered},
                                 {"begun_s", seconds_or_null(flow.begun)},
@@ -211,6 +219,7 @@ ordered_json sim_json(const SimResult& result) {
     out["hottest_ports"] = ordered_json::array();
     for (const sim::PortLoad& load : result.hottest)
         out["hottest_ports"].push_back({{"port", port_name(setup, load.port)},
+                                        {"rate", to_string(setup.fabric.port(load.port).rate)},
                                         {"used", load.used},
                                         {"waited", load.waited},
                                         {"counters", to_json(load.counters)}});

@@ -109,7 +109,7 @@ void add_flow(Scenario& scenario, Words& words) {
         }
     }
     if (flow.from.empty() || flow.to.empty() || !sized)
-        words.refuse("expected a flow such as: flow X-Y from X to Y bytes 3GB (or endless)");
+        words.refuse("expected a flow such as X-Y from X to Y bytes 3GB (or endless)");
     if (flow.from == flow.to) words.refuse(fmt::format("expected two hosts, got {} twice", excerpt(flow.from)));
     if (flow.endless && flow.bytes != 0) words.refuse("expected bytes or endless, got both");
     scenario.flows.push_back(std::move(flow));
@@ -244,8 +244,9 @@ void check_complete(const Scenario& scenario, const Source& source) {
         refuse("tables and engine both say which way packets go; expected one of them");
     const bool has_fabric = !scenario.fabric_file.empty() || scenario.fabric.node_count() != 0;
     if (!has_fabric && scenario.level != Level::message)
-        refuse(fmt::format("level {} needs a fabric: expected fabric FILE, or switch, host and link",
+        refuse(fmt::format("level {} needs a fabric: expected one, or level message, which needs none",
                            to_string(scenario.level)));
+    if (!scenario.goal_file.empty() && scenario.ranks != 0) refuse("a GOAL file says itself how many ranks there are");
     if (!has_fabric && scenario.goal_file.empty() && scenario.flows.empty() && scenario.ranks == 0)
         refuse("without a fabric: expected ranks N");
     for (const FlowPlan& flow : scenario.flows)

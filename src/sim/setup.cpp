@@ -207,11 +207,20 @@ void make_traffic(const Scenario& scenario, Setup& setup) {
     setup.traffic = fmt::format("schedule {}, {} a message", scenario.schedule, human_bytes(scenario.bytes));
 }
 
+// A host by the first word of its name, its GUID or LID, as flows and placements name it.
+NodeId host_called(const std::string& name, const fabric::Fabric& fabric) try {
+    const fabric::Placement place = fabric::read_placement(fabric, name, "hosts");
+    return place.ranks() == 1 && place.hosts[0] != no_port ? fabric.port(place.hosts[0]).node : no_node;
+} catch (const Error&) {
+    return no_node;
+}
+
 void find_watched(const Scenario& scenario, Setup& setup) {
     for (const PortName& name : scenario.watch) {
         NodeId found = no_node;
         for (std::uint32_t i = 0; i < setup.fabric.node_count() && found == no_node; ++i)
             if (setup.fabric.node(NodeId{i}).name == name.node) found = NodeId{i};
+        if (found == no_node) found = host_called(name.node, setup.fabric);
         if (found == no_node)
             refuse(name.source, fmt::format("expected a node of the fabric, got {}", excerpt(name.node)));
         if (name.port > setup.fabric.node(found).ports)

@@ -157,7 +157,9 @@ TEST(ManageUsage, IsExplained) {
     EXPECT_THAT(said(""), HasSubstr("say what to manage: --live"));
     EXPECT_THAT(said("--live --scenario x.scn"), HasSubstr("say what to manage: --live"));
     EXPECT_THAT(said("--scenario x.scn --apply"), HasSubstr("--apply is for --live"));
-    EXPECT_THAT(said("--live --plot x.svg"), HasSubstr("--compare and --plot are for --scenario"));
+    EXPECT_THAT(said("--live --plot x.svg"),
+                HasSubstr("--compare, --watch and what is written or drawn are for --scenario"));
+    EXPECT_THAT(said("--scenario x.scn --compare none,paper --plot x.svg"), HasSubstr("are of one run"));
     EXPECT_THAT(said("--live --sweep fast"), HasSubstr("--sweep: expected a time like 1.5s"));
     EXPECT_THAT(said("--live --low 200 --default 100"), HasSubstr("the low marking rate must not exceed"));
     EXPECT_THAT(said("--live --policy best"), HasSubstr("--policy: expected paper"));
@@ -197,6 +199,25 @@ TEST_F(ManageScenario, ProtectsTheVictimFlow) {
     EXPECT_THAT(outcome.out, HasSubstr("sweeps: "));
     EXPECT_THAT(outcome.out, HasSubstr("X-Y"));
     EXPECT_THAT(loom::test::slurp(folder_.path() / "flows.svg"), HasSubstr("<svg"));
+}
+
+TEST_F(ManageScenario, WritesTheSeriesOfAManagedRun) {
+    const Outcome outcome =
+        manage("--watch S2:23 --csv-flows " + folder_.file("flows.csv") + " --csv-ports " + folder_.file("ports.csv"));
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(loom::test::slurp(folder_.path() / "flows.csv"), HasSubstr(",X-Y,"));
+    EXPECT_THAT(loom::test::slurp(folder_.path() / "ports.csv"), HasSubstr(",S2 port 23,"));
+}
+
+TEST_F(ManageScenario, SaysWhichThresholdNoPortCanExceed) {
+    const Outcome outcome = manage("--sweep 2ms --wait 27400000");
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.err,
+                HasSubstr("--wait 27400000: no port can count more, a sweep of 2 ms has 90,909 ticks of 22 ns"));
+    EXPECT_THAT(outcome.err, HasSubstr("as in the paper would be 36533"));
+    EXPECT_THAT(outcome.err, testing::Not(HasSubstr("--congestion")));
 }
 
 TEST_F(ManageScenario, SetsPoliciesSideBySide) {

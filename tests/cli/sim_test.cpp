@@ -163,6 +163,43 @@ TEST_F(SimCommand, SaysNoWhenPacketsDeadlock) {
     EXPECT_EQ(lanes.exit_code, 0) << lanes.err;
 }
 
+TEST_F(SimCommand, WritesTheScheduleThatItPlays) {
+    const std::string goal = folder.file("ring.goal");
+
+    const Outcome made =
+        loom_program("sim --level message --schedule ring:3 --ranks 4 --bytes 100 --json --write-goal " + goal);
+    const Outcome again = loom_program("sim --level message --json --goal " + goal);
+
+    ASSERT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_THAT(slurp(goal), StartsWith("num_ranks 4\n"));
+    EXPECT_EQ(json::parse(again.out)["finish_s"], json::parse(made.out)["finish_s"]);
+}
+
+TEST_F(SimCommand, NamesHostsAsRealFabricsDo) {
+    const std::string net = folder.file("cluster.out");
+    std::ofstream(net) << "Switch\t36 \"S-0000000000000001\"\t# \"MF0;leaf:SX6036/U1\" base port 0 lid 1 lmc 0\n"
+                          "[1]\t\"H-0000000000000010\"[1]\t# \"a01 mlx4_0\" lid 2 4xQDR\n"
+                          "[2]\t\"H-0000000000000020\"[1]\t# \"a02 mlx4_0\" lid 3 4xQDR\n\n"
+                          "Ca\t1 \"H-0000000000000010\"\t# \"a01 mlx4_0\"\n"
+                          "[1]\t\"S-0000000000000001\"[1]\t# lid 2 lmc 0 \"MF0;leaf:SX6036/U1\" lid 1 4xQDR\n\n"
+                          "Ca\t1 \"H-0000000000000020\"\t# \"a02 mlx4_0\"\n"
+                          "[1]\t\"S-0000000000000001\"[2]\t# lid 3 lmc 0 \"MF0;leaf:SX6036/U1\" lid 1 4xQDR\n";
+    const std::string common = "sim -q --json --sample 1us " + net;
+
+    const Outcome full = loom_program(common + " --flow 'a01 mlx4_0:a02 mlx4_0' --watch 'MF0;leaf:SX6036/U1:2'");
+    const Outcome word = loom_program(common + " --flow a01:a02 --watch a01:1");
+
+    ASSERT_EQ(full.exit_code, 0) << full.err;
+    ASSERT_EQ(word.exit_code, 0) << word.err;
+    const json first = json::parse(full.out), second = json::parse(word.out);
+    EXPECT_EQ(first["flows"][0]["from_host"], "a01 mlx4_0");
+    EXPECT_EQ(first["flows"][0]["to_host"], "a02 mlx4_0");
+    EXPECT_EQ(first["flows"][0]["ended_s"], second["flows"][0]["ended_s"]);
+    EXPECT_EQ(first["samples"]["ports"][0]["port"], "MF0;leaf:SX6036/U1 port 2");
+    EXPECT_EQ(second["samples"]["ports"][0]["port"], "a01 mlx4_0 port 1");
+    EXPECT_EQ(first["hottest_ports"][0]["rate"], "4xQDR");
+}
+
 TEST_F(SimCommand, RefusesWhatMakesNoSense) {
     for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
              {"sim", "expected traffic"},
@@ -170,6 +207,7 @@ TEST_F(SimCommand, RefusesWhatMakesNoSense) {
              {"sim " + tree + " -p shift --level quantum", "--level: expected packet, flow or message"},
              {"sim " + tree + " -p nonsense --level flow", "nonsense"},
              {"sim " + tree + " -p shift --goal x", "one kind of traffic"},
+             {"sim --level message --ranks 8 --goal x", "a GOAL file says itself how many ranks"},
              {"sim " + tree + " --level flow --flow 'f from host00 to host01'", "--flow: expected a flow such as"},
              {"sim " + tree + " --level flow --flow 'f from host[00-01] to host02 bytes 1'", "no lists of hosts"},
              {"sim " + tree + " --level flow --flow 'f from - to host02 bytes 1'", "got \"-\""},

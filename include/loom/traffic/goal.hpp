@@ -23,7 +23,7 @@
 namespace loom::traffic {
 
 // Throws ParseError with `file`, the line and what was expected. Every rank has its block, in any order; labels may be
-// used before they are given. Linear in the text, tens of megabytes a second.
+// used before they are given. Linear in the text, some hundred megabytes a second.
 [[nodiscard]] Schedule read_goal(std::string_view text, const std::string& file);
 
 // Whether a text looks like GOAL: it begins, after blanks and comments, with num_ranks.

@@ -90,8 +90,8 @@ private:
         const auto remark = [this](std::size_t count, const std::string& text) {
             if (count != 0) remarks.push_back(fmt::format("{}: {}", file_->file_name, text));
         };
-        remark(gone_,
-               fmt::format("{} of the tables are not in the fabric any more, {} first", switches(gone_), first_gone_));
+        remark(gone_, fmt::format("{} of the tables {} not in the fabric any more, {} first", switches(gone_),
+                                  gone_ == 1 ? "is" : "are", first_gone_));
         remark(beyond_, fmt::format("{} entries use ports that the fabric does not have any more, {} first", beyond_,
                                     first_beyond_));
 
@@ -99,15 +99,17 @@ private:
         if (missing != 0) {
             const auto first =
                 static_cast<SwitchIndex>(std::find(filled.begin(), filled.end(), nullptr) - filled.begin());
-            remark(missing, fmt::format("{} of the fabric have no table, {} first", switches(missing),
-                                        fabric::describe(graph_->fabric(), graph_->node(first))));
+            remark(missing,
+                   fmt::format("{} of the fabric {} no table, {} first", switches(missing),
+                               missing == 1 ? "has" : "have", fabric::describe(graph_->fabric(), graph_->node(first))));
         }
 
         const auto unknown = static_cast<std::size_t>(std::count(unknown_.begin(), unknown_.end(), true));
         if (unknown != 0)
-            remark(unknown,
-                   fmt::format("{} LIDs of the tables are unknown to the fabric, {} first; their entries are left out",
-                               unknown, std::find(unknown_.begin(), unknown_.end(), true) - unknown_.begin()));
+            remark(unknown, fmt::format("{} unknown to the fabric, {} first; their entries are left out",
+                                        unknown == 1 ? "1 LID of the tables is"
+                                                     : fmt::format("{} LIDs of the tables are", unknown),
+                                        std::find(unknown_.begin(), unknown_.end(), true) - unknown_.begin()));
         report_owners();
     }
 

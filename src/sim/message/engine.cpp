@@ -473,7 +473,9 @@ std::vector<std::string> MessageEngine<Places>::trouble() const {
                                     op.kind == OpKind::send ? "is never received" : "has no message"));
     }
     if (more > 0) lines.push_back(fmt::format("and {} more", more));
-    if (unexpected_ > 0) lines.push_back(fmt::format("{} messages arrived that no receive takes", unexpected_));
+    if (unexpected_ > 0)
+        lines.push_back(fmt::format("{} arrived that no receive takes",
+                                    unexpected_ == 1 ? "1 message" : fmt::format("{} messages", unexpected_)));
     return lines;
 }
 
