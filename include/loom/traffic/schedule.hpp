@@ -46,7 +46,7 @@ struct Successor {
     friend bool operator==(const Successor&, const Successor&) = default;
 };
 
-// Immutable and contiguous: 36 bytes an operation (12 of them to find its edges) and 8 an edge. Free to share between threads.
+// Immutable and contiguous: 36 bytes an operation, 12 of them for its edges, and 8 an edge. Free to share in threads.
 class Schedule {
 public:
     [[nodiscard]] std::size_t ranks() const { return first_.empty() ? 0 : first_.size() - 1; }
