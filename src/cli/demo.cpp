@@ -32,13 +32,13 @@ routing::RouteOptions Demo::route_options() const {
 }
 
 void demo_report(Demo& demo) {
-    demo.heading("All of it on one page", {"loom report damaged.json repaired.lft -o report.html"});
+    demo.heading("All of it on one page", {"loom report damaged.json repaired.lft -o damaged.html"});
     report::PageOptions page;
     page.heading = "Loomband demo: a damaged 12-ary 3-tree, repaired";
     page.version = LOOM_VERSION;
     page.sections = demo.sections;
     write_file(demo.folder / "report.html", report::html_page(demo.damaged, demo.repaired, page));
-    demo.say("   Picture, checks, contention, the hottest links, and the curves of steps 2 and 6: {}\n",
+    demo.say("   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2 and 6: {}\n",
              (demo.folder / "report.html").string());
 }
 

@@ -118,15 +118,29 @@ std::vector<std::string> first_changes(const ManagedRun& run, const fabric::Fabr
     return lines;
 }
 
-std::string section_html(const std::string& why, const std::vector<Series>& mine, const std::vector<Series>& theirs,
-                         const std::vector<std::string>& decisions) {
+std::string row_html(const char* name, const Fared& fared) {
+    return fmt::format(
+        "<tr><td>{}</td><td class=\"n\">{:.1f}</td><td class=\"n\">{:.1f}</td><td class=\"n\">{}</td>"
+        "<td class=\"n\">{:.1f}</td><td class=\"n\">{}</td></tr>\n",
+        name, fared.victim, fared.meanwhile, to_string(fared.victim_done), fared.others, to_string(fared.others_done));
+}
+
+std::string section_html(const std::string& why, const std::string& rows, const std::vector<Series>& mine,
+                         const std::vector<Series>& theirs, const std::vector<std::string>& decisions) {
     std::string html =
         "<p>Six hosts in six pods send to one. A seventh flow, the victim, goes elsewhere and only shares two links "
         "with one of them.</p>\n<ul class=\"words bad\"><li>" +
-        Svg::escaped(why) + "</li></ul>\n<div class=\"pair\">\n";
+        Svg::escaped(why) +
+        "</li></ul>\n<div class=\"scroll\"><table><thead><tr><th></th><th class=\"n\">victim, Gbit/s</th><th "
+        "class=\"n\">while others send</th>"
+        "<th class=\"n\">done</th><th class=\"n\">others together, Gbit/s</th><th "
+        "class=\"n\">done</th></tr></thead><tbody>\n" +
+        rows + "</tbody></table></div>\n<div class=\"pair\">\n";
     for (const auto& [title, series] : {std::pair{"The victim", &mine}, {"The other six together", &theirs}})
         html += "<figure>" + line_plot({title, "time in ms", "Gbit/s", 640, 340}, *series).fragment() + "</figure>\n";
-    html += "</div>\n<p>The manager's first changes, as in the paper:</p>\n<ul class=\"words\">\n";
+    html +=
+        "</div>\n<p>The first changes of the manager as in the paper. T_C and T_W are the ticks of 22 ns in a sweep "
+        "of 2 ms beyond which a port counts as congested, or as waiting:</p>\n<ul class=\"words\">\n";
     for (const std::string& line : decisions) html += "<li>" + Svg::escaped(line) + "</li>\n";
     return html + "</ul>\n";
 }
@@ -147,7 +161,7 @@ void demo_victim(Demo& demo) {
                  {"others, Gbit/s", Align::right},
                  {"done", Align::right}});
     std::vector<Series> mine, theirs;
-    std::string why;
+    std::string why, rows;
     std::vector<std::string> decisions;
     for (const Regime& regime : regimes) {
         sim::SwitchControl& switches = setup->options.packet.congestion.switches;
@@ -161,6 +175,7 @@ void demo_victim(Demo& demo) {
         const Fared fared = judge(run.recording);
         table.row({regime.name, fmt::format("{:.1f}", fared.victim), fmt::format("{:.1f}", fared.meanwhile),
                    to_string(fared.victim_done), fmt::format("{:.1f}", fared.others), to_string(fared.others_done)});
+        rows += row_html(regime.name, fared);
         demo.result["victim"].push_back({{"regime", regime.name},
                                          {"policy", run.policy},
                                          {"victim_gbit_per_s", fared.victim},
@@ -189,7 +204,8 @@ void demo_victim(Demo& demo) {
         "   This victim passes the switch at which the manager looks; one that turns off before it gains less\n"
         "   (docs/manager.md).\n");
     demo.result["victim_why"] = why;
-    demo.sections.push_back({"A victim of congestion, and the manager", section_html(why, mine, theirs, decisions)});
+    demo.sections.push_back(
+        {"A victim of congestion, and the manager", section_html(why, rows, mine, theirs, decisions)});
 }
 
 }  // namespace loom::cli

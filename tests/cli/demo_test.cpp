@@ -36,6 +36,7 @@ TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const std::string page = slurp(folder.path() / "demo" / "report.html");
     EXPECT_THAT(page, HasSubstr("A victim of congestion, and the manager"));
     EXPECT_THAT(page, HasSubstr("The other six together"));
+    EXPECT_THAT(page, HasSubstr("<tr><td>manager as in the paper</td><td class=\"n\">"));
 }
 
 TEST(Demo, FreesTheVictimAndSaysTheSameAsTheCommands) {
