@@ -20,6 +20,9 @@ std::string port_name(const fabric::Fabric& fabric, PortIndex port) {
 }
 
 ordered_json decision_json(const Decision& d, const fabric::Fabric& fabric) {
+    // 0 is a rate, so one that was not looked at is none.
+    const bool rates =
+        d.what != manager::What::leave && d.what != manager::What::unreadable && d.what != manager::What::reset;
     ordered_json object{{"time_s", d.time.seconds()},
                         {"sweep", d.sweep},
                         {"what", to_string(d.what)},
@@ -27,8 +30,8 @@ ordered_json decision_json(const Decision& d, const fabric::Fabric& fabric) {
                         {"port", port_name(fabric, d.port)},
                         {"congested_ticks", d.congested},
                         {"waited_ticks", d.waited},
-                        {"old_rate", d.old_rate},
-                        {"new_rate", d.new_rate},
+                        {"old_rate", rates ? ordered_json(d.old_rate) : ordered_json()},
+                        {"new_rate", rates ? ordered_json(d.new_rate) : ordered_json()},
                         {"intervals", d.intervals},
                         {"victims", d.victims}};
     if (d.victim != no_port) {

@@ -135,6 +135,10 @@ void take_options(Scenario& scenario, const Options& options) {
 Scenario scenario_of(const Options& options) {
     Scenario scenario = load_scenario(options.scenario);
     take_options(scenario, options);
+    for (std::size_t i = 0; i < options.lines.size(); ++i)
+        if (line_options[i].keyword == std::string_view("bytes") && !options.lines[i].empty() &&
+            !scenario.goal_file.empty())
+            throw UsageError("--bytes: a GOAL file says itself how large messages are");
     sim::check_complete(scenario, {options.scenario.empty() ? "loom sim" : options.scenario, 0});
     return scenario;
 }

@@ -238,6 +238,8 @@ TEST_F(ManageScenario, AsPrintedNothingIsEverLowered) {
 
     const json object = json::parse(outcome.out);
     EXPECT_EQ(object.at("work").at("lowered"), 0);
+    EXPECT_EQ(object.at("decisions").at(0).at("what"), "leave");
+    EXPECT_TRUE(object.at("decisions").at(0).at("old_rate").is_null());
     EXPECT_EQ(object.at("settings").at("sweep"), "1500us");
     EXPECT_EQ(object.at("settings").at("as-printed"), "victim");
 }

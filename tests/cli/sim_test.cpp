@@ -208,6 +208,7 @@ TEST_F(SimCommand, RefusesWhatMakesNoSense) {
              {"sim " + tree + " -p nonsense --level flow", "nonsense"},
              {"sim " + tree + " -p shift --goal x", "one kind of traffic"},
              {"sim --level message --ranks 8 --goal x", "a GOAL file says itself how many ranks"},
+             {"sim --level message --bytes 8 --goal x", "a GOAL file says itself how large"},
              {"sim " + tree + " --level flow --flow 'f from host00 to host01'", "--flow: expected a flow such as"},
              {"sim " + tree + " --level flow --flow 'f from host[00-01] to host02 bytes 1'", "no lists of hosts"},
              {"sim " + tree + " --level flow --flow 'f from - to host02 bytes 1'", "got \"-\""},
