@@ -192,7 +192,9 @@ ordered_json sim_json(const SimResult& result) {
                      {"packets", r.work.packets},
                      {"events", r.work.events},
                      {"wall_s", r.wall_seconds},
+                     {"rank_ends_s", ordered_json::array()},
                      {"flow_count", r.flows.size()}};
+    for (const Time end : r.rank_ends) out["rank_ends_s"].push_back(seconds_or_null(end));
     std::vector<std::size_t> shown = result.slowest;
     if (r.flows.size() <= most_json) {
         shown.resize(r.flows.size());

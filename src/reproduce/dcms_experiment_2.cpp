@@ -178,7 +178,7 @@ Result dcms_experiment_2(const Parts& parts, const RunOptions& options) {
     result.corrections = {
         "contributors at the low marking rate: 1.23 Gbit/s each here, 1.06 (3.18 together) in Experiment I under the "
         "same "
-        "settings; the latter is expected"};
+        "settings; the latter is expected (against 1.23, A-D would not hold)"};
     result.remarks = testbed_remarks();
     result.remarks.push_back(
         "after X-Y has ended (S1, 15) waits here for A-D's sake alone, 92 % of the time, and the manager lowers the "

@@ -173,6 +173,8 @@ TEST_F(SimCommand, WritesTheScheduleThatItPlays) {
     ASSERT_EQ(again.exit_code, 0) << again.err;
     EXPECT_THAT(slurp(goal), StartsWith("num_ranks 4\n"));
     EXPECT_EQ(json::parse(again.out)["finish_s"], json::parse(made.out)["finish_s"]);
+    EXPECT_EQ(json::parse(again.out)["rank_ends_s"], json::parse(made.out)["rank_ends_s"]);
+    EXPECT_EQ(json::parse(made.out)["rank_ends_s"].size(), json::parse(made.out)["ranks"].get<std::size_t>());
 }
 
 TEST_F(SimCommand, NamesHostsAsRealFabricsDo) {
