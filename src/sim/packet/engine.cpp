@@ -14,6 +14,7 @@ namespace loom::sim::packet {
 namespace {
 
 constexpr unsigned most_workers = 64;
+constexpr unsigned blocks_a_worker = 64;
 #ifdef NDEBUG
 constexpr bool audits = false;
 #else
@@ -34,13 +35,15 @@ public:
             round_.notify_all();
             return;
         }
-        for (unsigned spins = 0; spins < spin_limit; ++spins)
+        for (unsigned spins = 0; spins < spin_limit; ++spins) {
             if (round_.load(std::memory_order_acquire) != round) return;
+            __builtin_ia32_pause();
+        }
         while (round_.load(std::memory_order_acquire) == round) round_.wait(round, std::memory_order_acquire);
     }
 
 private:
-    static constexpr unsigned spin_limit = 2'000;
+    static constexpr unsigned spin_limit = 4'000;  // some 50 us: longer than threads are apart on cores of their own
     unsigned threads_;
     std::atomic<unsigned> arrived_{0};
     std::atomic<std::uint32_t> round_{0};
@@ -123,16 +126,13 @@ Engine::~Engine() = default;
 void Engine::part_entities(unsigned workers) {
     workers_.resize(workers);
     worker_of_.assign(plant_.ports, 0);
-    std::uint64_t total = 0;
-    const auto weight = [&](Entity e) -> std::uint64_t {
-        return plant_.entity[e].is_switch ? plant_.switch_info[plant_.entity[e].index].width : 2;
-    };
-    for (Entity e = 0; e < plant_.entities; ++e) total += weight(e);
+    // Switches are numbered level by level, and levels differ in work: blocks of them are dealt out in turn. A switch's
+    // hosts go with it.
+    const std::uint32_t block = std::max(1u, plant_.switches / (workers * blocks_a_worker));
     std::vector<std::uint8_t> worker_of_entity(plant_.entities);
-    std::uint64_t before = 0;
-    for (Entity e = 0; e < plant_.entities; ++e) {
-        worker_of_entity[e] = static_cast<std::uint8_t>(before * workers / total);
-        before += weight(e);
+    for (Entity e = 0, s = 0; e < plant_.entities; ++e) {
+        if (plant_.entity[e].is_switch) s = plant_.entity[e].index;
+        worker_of_entity[e] = static_cast<std::uint8_t>(s / block % workers);
     }
     for (Port p = 0; p < plant_.ports; ++p) worker_of_[p] = worker_of_entity[plant_.port[p].entity];
     for (unsigned w = 0; w < workers; ++w) {
@@ -141,11 +141,7 @@ void Engine::part_entities(unsigned workers) {
         worker.shift = plant_.window_shift;
         worker.worker_of = worker_of_.data();
         worker.calendar.prepare(workers, plant_.window_shift);
-        const auto begin = std::lower_bound(worker_of_entity.begin(), worker_of_entity.end(), w);
-        const auto end = std::upper_bound(begin, worker_of_entity.end(), w);
-        worker.first = static_cast<Entity>(begin - worker_of_entity.begin());
-        worker.end = static_cast<Entity>(end - worker_of_entity.begin());
-        worker.counts.resize(worker.end - worker.first + 1);
+        worker.counts.resize(plant_.entities + 1);
     }
 }
 
@@ -169,9 +165,8 @@ void Engine::sort_by_entity(Worker& worker) {
     auto& events = worker.gathered;
     const std::size_t size = events.size();
     worker.sorted.resize(size);
-    const std::size_t entities = worker.end - worker.first;
     const auto entity = [&](const Event& event) { return plant_.port[event.port()].entity; };
-    if (size * 8 < entities) {  // too few to be worth counting
+    if (size * 8 < plant_.entities) {  // too few to be worth counting
         worker.sorted.swap(events);
         std::sort(worker.sorted.begin(), worker.sorted.end(),
                   [&](const Event& a, const Event& b) { return entity(a) < entity(b); });
@@ -179,9 +174,9 @@ void Engine::sort_by_entity(Worker& worker) {
     }
     auto& counts = worker.counts;
     std::fill(counts.begin(), counts.end(), 0);
-    for (const Event& event : events) ++counts[entity(event) - worker.first + 1];
+    for (const Event& event : events) ++counts[entity(event) + 1];
     for (std::size_t e = 1; e < counts.size(); ++e) counts[e] += counts[e - 1];
-    for (const Event& event : events) worker.sorted[counts[entity(event) - worker.first]++] = event;
+    for (const Event& event : events) worker.sorted[counts[entity(event)]++] = event;
 }
 
 void Engine::play_entity(Worker& worker, Event* first, Event* last) {

@@ -10,11 +10,9 @@
 
 namespace loom::sim::packet {
 
-struct Worker {
+struct alignas(64) Worker {
     unsigned id = 0;
     unsigned shift = 0;
-    Entity first = 0;  // its entities: [first, end)
-    Entity end = 0;
     Calendar calendar;
     Window window = -1;                       // being played
     const std::uint8_t* worker_of = nullptr;  // by port
