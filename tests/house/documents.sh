@@ -5,10 +5,10 @@ set -euo pipefail
 program=$1 document=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mkdir "$folder/bin" "$folder/work"
+mkdir "$folder/bin" "$folder/here"
 ln -s "$program" "$folder/bin/loom"
-ln -s "$program" "$folder/work/loom" # so that ./loom is the program too
+ln -s "$program" "$folder/here/loom" # so that ./loom is the program too
 awk '/^```sh$/ { on = 1; blocks++; next } /^```/ { on = 0 } on { print } END { if (!blocks) exit 3 }' \
     "$document" >"$folder/commands" || { echo "no block to run in $document"; exit 1; }
-cd "$folder/work"
+cd "$folder/here"
 PATH=$folder/bin:$PATH bash -euxo pipefail "$folder/commands"
