@@ -1,0 +1,319 @@
+#include "hca/config.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "hca/host_id.hpp"
+#include "loom/base/error.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+constexpr std::uint32_t most_hcas = 4096;
+
+[[noreturn]] void refuse(const std::string& variable, const std::string& value, const std::string& expected) {
+    throw UsageError(variable + "='" + value + "': expected " + expected);
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::size_t begin = 0;
+    while (true) {
+        const std::size_t end = text.find(separator, begin);
+        parts.push_back(text.substr(begin, end - begin));
+        if (end == std::string::npos) return parts;
+        begin = end + 1;
+    }
+}
+
+template <class Number>
+bool parse_number(const std::string& text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+// An IPv4 or IPv6 address as a socket address.
+struct Address {
+    sockaddr_storage socket{};
+    socklen_t length = 0;
+
+    static bool parse(const std::string& text, Address& address) {
+        auto& v4 = reinterpret_cast<sockaddr_in&>(address.socket);
+        auto& v6 = reinterpret_cast<sockaddr_in6&>(address.socket);
+        if (inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
+            v4.sin_family = AF_INET;
+            address.length = sizeof v4;
+            return true;
+        }
+        if (inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1) {
+            v6.sin6_family = AF_INET6;
+            address.length = sizeof v6;
+            return true;
+        }
+        return false;
+    }
+    static Address of(const sockaddr* from) {
+        Address address;
+        address.length = from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+        std::memcpy(&address.socket, from, address.length);
+        return address;
+    }
+    [[nodiscard]] const std::uint8_t* bytes() const {
+        return socket.ss_family == AF_INET
+                   ? reinterpret_cast<const std::uint8_t*>(&reinterpret_cast<const sockaddr_in&>(socket).sin_addr)
+                   : reinterpret_cast<const std::uint8_t*>(&reinterpret_cast<const sockaddr_in6&>(socket).sin6_addr);
+    }
+    [[nodiscard]] Gid gid() const {
+        if (socket.ss_family == AF_INET) return mapped_gid(bytes());
+        Gid gid{};
+        std::memcpy(gid.data(), bytes(), gid.size());
+        return gid;
+    }
+    // Whether a program here can receive on it: asks the kernel, which also knows all of 127.0.0.0/8.
+    [[nodiscard]] bool is_local() const {
+        const int fd = ::socket(socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd < 0) return false;
+        const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&socket), length) == 0;
+        close(fd);
+        return bound;
+    }
+};
+
+class Interfaces {
+public:
+    Interfaces() {
+        if (getifaddrs(&first_) != 0) first_ = nullptr;
+    }
+    ~Interfaces() { freeifaddrs(first_); }
+    Interfaces(const Interfaces&) = delete;
+    Interfaces& operator=(const Interfaces&) = delete;
+
+    // The first IPv4 address of an interface that is up and no loopback, then the first global IPv6 one.
+    [[nodiscard]] bool first_address(Address& address) const {
+        for (const int family : {AF_INET, AF_INET6})
+            for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
+                if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != family) continue;
+                if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
+                const Address candidate = Address::of(at->ifa_addr);
+                if (family == AF_INET6 && candidate.bytes()[0] == 0xfe && (candidate.bytes()[1] & 0xc0) == 0x80)
+                    continue;
+                address = candidate;
+                return true;
+            }
+        return false;
+    }
+
+    // The interface that has the address; loopback for the rest of 127.0.0.0/8; empty when none has.
+    [[nodiscard]] std::string name_of(const Address& address) const {
+        const bool loopback = address.socket.ss_family == AF_INET && address.bytes()[0] == 127;
+        for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
+            if (loopback && (at->ifa_flags & IFF_LOOPBACK) != 0) return at->ifa_name;
+            if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != address.socket.ss_family) continue;
+            if (Address::of(at->ifa_addr).gid() == address.gid()) return at->ifa_name;
+        }
+        return {};
+    }
+
+private:
+    ifaddrs* first_ = nullptr;
+};
+
+std::uint32_t interface_mtu(const std::string& name) {
+    ifreq request{};
+    std::strncpy(request.ifr_name, name.c_str(), sizeof request.ifr_name - 1);
+    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return 1500;
+    const bool known = !name.empty() && ioctl(fd, SIOCGIFMTU, &request) == 0;
+    close(fd);
+    return known ? static_cast<std::uint32_t>(request.ifr_mtu) : 1500;
+}
+
+HcaConfig numbered(std::uint32_t index) {
+    HcaConfig hca;
+    hca.index = index;
+    hca.name = "loom" + std::to_string(index);
+    hca.guid = local_guid(index);
+    return hca;
+}
+
+HcaConfig infiniband(std::uint32_t index) {
+    HcaConfig hca = numbered(index);
+    hca.lid = static_cast<std::uint16_t>(index + 1);
+    hca.gids.push_back({link_local_gid(hca.guid), GidType::ib});
+    return hca;
+}
+
+HcaConfig ethernet(std::uint32_t index, const Address& address, const Interfaces& interfaces) {
+    HcaConfig hca = numbered(index);
+    hca.link = LinkLayer::ethernet;
+    hca.gids.push_back({address.gid(), GidType::roce_v2});
+    hca.interface_name = interfaces.name_of(address);
+    hca.interface = if_nametoindex(hca.interface_name.c_str());
+    hca.mtu = roce_mtu(interface_mtu(hca.interface_name));
+    return hca;
+}
+
+constexpr const char* hcas_variable = "LOOM_VERBS_HCAS";
+constexpr const char* hcas_expected = "a number of HCAs, or a list like ib,ib or roce:10.9.0.1,roce:fd00::1";
+
+HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string& value, const Interfaces& interfaces) {
+    if (word == "ib") return infiniband(index);
+    Address address;
+    if (word == "roce") {
+        if (!interfaces.first_address(address)) Address::parse("127.0.0.1", address);
+        return ethernet(index, address, interfaces);
+    }
+    if (!word.starts_with("roce:")) refuse(hcas_variable, value, hcas_expected);
+    const std::string text = word.substr(5);
+    if (!Address::parse(text, address))
+        refuse(hcas_variable, value, "an IPv4 or IPv6 address instead of '" + text + "'");
+    if (!address.is_local()) refuse(hcas_variable, value, "an address of this host; " + text + " is none");
+    return ethernet(index, address, interfaces);
+}
+
+std::vector<HcaConfig> parse_hcas(const std::string& value) {
+    const Interfaces interfaces;
+    std::vector<HcaConfig> hcas;
+    std::uint32_t count = 0;
+    if (parse_number(value, count)) {
+        if (count > most_hcas) refuse(hcas_variable, value, "at most " + std::to_string(most_hcas) + " HCAs");
+        for (std::uint32_t index = 0; index < count; ++index) hcas.push_back(infiniband(index));
+        return hcas;
+    }
+    const std::vector<std::string> words = split(value, ',');
+    if (words.size() > most_hcas) refuse(hcas_variable, "...", "at most " + std::to_string(most_hcas) + " HCAs");
+    for (const std::string& word : words)
+        hcas.push_back(hca_of(word, static_cast<std::uint32_t>(hcas.size()), value, interfaces));
+    return hcas;
+}
+
+double parse_probability(const std::string& text, const std::string& whole, const std::string& key) {
+    double probability = 0;
+    if (!parse_number(text, probability) || !(probability >= 0 && probability <= 1))
+        refuse("LOOM_VERBS_FAULT", whole, key + " from 0 to 1");
+    return probability;
+}
+
+FaultConfig parse_faults(const std::string& value) {
+    FaultConfig faults;
+    for (const std::string& part : split(value, ',')) {
+        const std::size_t equals = part.find('=');
+        const std::string key = part.substr(0, equals);
+        const std::string text = equals == std::string::npos ? "" : part.substr(equals + 1);
+        if (key == "seed") {
+            if (!parse_number(text, faults.seed)) refuse("LOOM_VERBS_FAULT", value, "seed to be a whole number");
+        } else if (key == "drop") {
+            faults.drop = parse_probability(text, value, key);
+        } else if (key == "error") {
+            faults.error = parse_probability(text, value, key);
+        } else if (key == "delay") {
+            if (!parse_duration(text, faults.delay)) refuse("LOOM_VERBS_FAULT", value, "delay like 50us, 2ms or 1s");
+        } else {
+            refuse("LOOM_VERBS_FAULT", value, "a list like seed=1,drop=0.01,delay=50us,error=0.001");
+        }
+    }
+    return faults;
+}
+
+bool parse_switch(const char* variable, const std::string& value) {
+    if (value == "1" || value == "on" || value == "yes") return true;
+    if (value == "0" || value == "off" || value == "no") return false;
+    refuse(variable, value, "0 or 1");
+}
+
+}  // namespace
+
+bool parse_duration(const std::string& text, std::chrono::nanoseconds& duration) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || !std::isfinite(number) || number < 0) return false;
+    const std::string unit(end, text.data() + text.size());
+    const double scale = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
+    if (scale == 0 || number * scale > 3.6e12) return false;  // an hour: surely a mistake
+    duration = std::chrono::nanoseconds(std::llround(number * scale));
+    return true;
+}
+
+Gid mapped_gid(const std::uint8_t* ipv4) {
+    Gid gid{};
+    gid[10] = gid[11] = 0xff;
+    std::copy(ipv4, ipv4 + 4, gid.begin() + 12);
+    return gid;
+}
+
+bool is_mapped(const Gid& gid) {
+    return std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) && gid[10] == 0xff &&
+           gid[11] == 0xff;
+}
+
+Gid link_local_gid(std::uint64_t guid) {
+    Gid gid{0xfe, 0x80};
+    for (int i = 0; i < 8; ++i) gid[static_cast<std::size_t>(8 + i)] = static_cast<std::uint8_t>(guid >> (56 - 8 * i));
+    return gid;
+}
+
+std::uint64_t local_guid(std::uint32_t index) {
+    constexpr std::uint64_t locally_administered = std::uint64_t{0x024c} << 48;
+    return locally_administered | (host_id() >> 32) << 16 | (index & 0xffff);
+}
+
+std::uint32_t roce_mtu(std::uint32_t interface_mtu) {
+    constexpr std::uint32_t headers = 40 + 8 + 12 + 28 + 4;  // IPv6, UDP, BTH, the longest extension, invariant CRC
+    std::uint32_t mtu = 4096;
+    while (mtu > 256 && mtu + headers > interface_mtu) mtu /= 2;
+    return mtu;
+}
+
+Config read_config(const Environment& environment) {
+    const auto value_of = [&](const char* variable) {
+        const char* value = environment(variable);
+        return std::string(value == nullptr ? "" : value);
+    };
+    Config config;
+    const std::string hcas = value_of(hcas_variable);
+    config.hcas = parse_hcas(hcas.empty() ? "ib" : hcas);
+    const std::string trace = value_of("LOOM_VERBS_TRACE");
+    config.trace = !trace.empty() && trace != "0";
+    if (config.trace && trace != "1" && trace != "stderr") config.trace_file = trace;
+    if (const std::string faults = value_of("LOOM_VERBS_FAULT"); !faults.empty()) config.faults = parse_faults(faults);
+    if (const std::string port = value_of("LOOM_VERBS_ROCE_PORT"); !port.empty())
+        if (!parse_number(port, config.roce_port) || config.roce_port == 0)
+            refuse("LOOM_VERBS_ROCE_PORT", port, "a UDP port from 1 to 65535");
+    if (const std::string gso = value_of("LOOM_VERBS_GSO"); !gso.empty())
+        config.gso = parse_switch("LOOM_VERBS_GSO", gso);
+    if (const std::string ptracer = value_of("LOOM_VERBS_PTRACER"); !ptracer.empty())
+        config.ptracer = parse_switch("LOOM_VERBS_PTRACER", ptracer);
+    config.stats_file = value_of("LOOM_VERBS_STATS");
+    return config;
+}
+
+const Config& config() noexcept {
+    // Never destroyed: threads of the program may still ask while it exits.
+    static const Config* const known = []() -> const Config* {
+        try {
+            return new Config(read_config([](const char* name) { return std::getenv(name); }));
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "loom-verbs: %s; no device is listed\n", error.what());
+        }
+        return new Config();
+    }();
+    return *known;
+}
+
+}  // namespace loom::hca
