@@ -1,6 +1,7 @@
 #include "peer/harness/process.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <map>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -80,6 +82,7 @@ pid_t start(const Command& command) {
         const int out = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
         const int err = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
         if (in < 0 || out < 0 || err < 0 || chdir(directory.c_str()) != 0) _exit(127);
+        if (command.network >= 0 && setns(command.network, CLONE_NEWNET) != 0) _exit(127);
         dup2(in, 0);
         dup2(out, 1);
         dup2(err, 2);
@@ -97,14 +100,20 @@ int status_of(int wait_status) {
 }  // namespace
 
 Outcome run(const Command& command) {
-    const auto begin = Clock::now();
-    const pid_t child = start(command);
+    return Background(command).wait();
+}
+
+Background::Background(const Command& command) : command_(command), begin_(Clock::now()), child_(start(command)) {}
+
+Outcome Background::wait() {
+    const pid_t child = std::exchange(child_, -1);
     Outcome outcome;
+    if (child <= 0) return outcome;
     int status = 0;
     rusage usage{};
     auto pause = std::chrono::microseconds(500);
     while (wait4(child, &status, WNOHANG, &usage) == 0) {
-        if (Clock::now() - begin > command.timeout) {
+        if (Clock::now() - begin_ > command_.timeout) {
             outcome.timed_out = true;
             kill(-child, SIGKILL);
             wait4(child, &status, 0, &usage);
@@ -114,15 +123,13 @@ Outcome run(const Command& command) {
         pause = std::min(pause * 2, std::chrono::microseconds(10000));
     }
     kill(-child, SIGKILL);  // whatever it left running
-    outcome.seconds = Seconds(Clock::now() - begin).count();
+    outcome.seconds = Seconds(Clock::now() - begin_).count();
     outcome.status = status_of(status);
     outcome.peak_kilobytes = usage.ru_maxrss;
-    outcome.output = content_or_empty(command.output);
-    outcome.errors = content_or_empty(command.output.string() + ".err");
+    outcome.output = content_or_empty(command_.output);
+    outcome.errors = content_or_empty(command_.output.string() + ".err");
     return outcome;
 }
-
-Background::Background(const Command& command) : child_(start(command)) {}
 
 Background::~Background() {
     if (child_ <= 0) return;

@@ -19,6 +19,7 @@ struct Command {
     std::filesystem::path directory;                               // to run in
     std::filesystem::path output;  // standard output goes here, standard error to the same name + ".err"
     Seconds timeout{60};           // then its whole process group is killed
+    int network = -1;              // descriptor of the network namespace to run in, if not ours
 };
 
 struct Outcome {
@@ -46,8 +47,12 @@ public:
 
     [[nodiscard]] bool alive();
     [[nodiscard]] pid_t id() const { return child_; }
+    // Waits until it ends, or the command's time limit since its start; once.
+    [[nodiscard]] Outcome wait();
 
 private:
+    Command command_;
+    std::chrono::steady_clock::time_point begin_;
     pid_t child_;
 };
 
