@@ -1,4 +1,4 @@
-// loom_bench: one line per size and engine, beside OpenSM and ibdmchk where they can run.
+// loom_bench: one line per size and engine, beside its peers where they can run.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,19 +9,20 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/routing/engine.hpp"
+#include "verbs.hpp"
 
 int main(int argc, char** argv) {
     using namespace loom::bench;
     Plan plan;
     std::string json;
     std::vector<std::string> groups;
-    CLI::App app{"Measures Loomband, and OpenSM and ibdmchk in the same run", "loom_bench"};
+    CLI::App app{"Measures Loomband, and its peers in the same run", "loom_bench"};
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups, "routing, analysis, sim, message")
+    app.add_option("--only", groups, "routing, analysis, sim, message, verbs")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim", "message"}));
+        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -43,6 +44,7 @@ int main(int argc, char** argv) {
     };
 
     std::vector<Line> lines;
+    std::vector<VerbsLine> verbs;
     bool all_ok = true;
     const Sink sink = [&](const Line& line) {
         print(line);
@@ -50,12 +52,20 @@ int main(int argc, char** argv) {
         lines.push_back(line);
     };
     try {
-        print_header();
+        if (!(groups.size() == 1 && wanted("verbs"))) print_header();
         if (wanted("routing")) measure_routing(plan, sink);
         if (wanted("analysis")) measure_analysis(plan, sink);
         if (wanted("sim")) measure_sim(plan, sink);
         if (wanted("message")) measure_message(plan, sink);
-        if (!json.empty()) loom::write_file(json, to_json(lines));
+        if (!groups.empty() && wanted("verbs")) {
+            print_verbs_header();
+            measure_verbs(plan, [&](const VerbsLine& line) {
+                print(line);
+                all_ok = all_ok && line.ok;
+                verbs.push_back(line);
+            });
+        }
+        if (!json.empty()) loom::write_file(json, to_json(lines, verbs));
     } catch (const loom::Error& error) {
         fmt::print(stderr, "loom_bench: {}\n", error.what());
         return 2;
