@@ -135,8 +135,6 @@ double VerbsLine::ratio() const {
     for (std::size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) ratios.push_back(ours[i] / theirs[i]);
     return median(ratios);
 }
-return ours.empty() || theirs.empty() ? 0 : our_median() / peer_median();
-}
 bool VerbsLine::met() const {
     return ok && ratio() > 0 && (better == Better::less ? ratio() <= bound : ratio() >= bound);
 }
