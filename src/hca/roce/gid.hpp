@@ -27,11 +27,13 @@ struct SocketAddress {
 SocketAddress to_socket_address(const Address& address);
 Address from_socket_address(const sockaddr_storage& storage);
 
-// The IP address on which a multicast GID's packets travel: itself, mapped IPv4 groups as IPv4.
 bool is_multicast(const Gid& gid);
 
-// The link-local address that InfiniBand and RoCEv1 derive from a GUID has no place here; only addresses of interfaces
-// count.
+// The IP address on which an endpoint of that family carries a multicast group: the group itself if it is of the
+// family. Else 239.x.y.z of an IPv6 group's last three bytes, or ff0e::ffff:a.b.c.d; groups may then share an address.
+Gid multicast_ip(const Gid& group, Family endpoint);
+
+// One address of an interface.
 struct Interface {
     Gid ip{};
     std::uint32_t index = 0;

@@ -62,7 +62,7 @@ struct Arrival {
     [[nodiscard]] Ecn ecn() const { return static_cast<Ecn>(traffic_class & 3); }
 };
 
-// What the owner of an endpoint does with what arrives. May send on the endpoint, not receive.
+// What the owner of an endpoint does with what arrives. May send on the endpoint; not receive, join or leave.
 class Sink {
 public:
     virtual void arrived(const Arrival& arrival) = 0;
