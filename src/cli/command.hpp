@@ -31,6 +31,7 @@ void add_sim(CLI::App& program, int& exit_code);
 void add_manage(CLI::App& program, int& exit_code);
 void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
+void add_verbs(CLI::App& program, int& exit_code);
 
 // The headings of `loom --help`. Called once all subcommands are there.
 void arrange_help(CLI::App& program);

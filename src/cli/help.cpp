@@ -21,6 +21,7 @@ const std::vector<Heading>& headings() {
         {"Congestion: which links are shared, and what it costs", {"congestion", "bisection", "map"}},
         {"Simulation: what happens, when", {"sim"}},
         {"Management: what to change while it runs", {"manage"}},
+        {"Verbs: programs without an adapter", {"verbs"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},
     };
@@ -106,6 +107,7 @@ void arrange_help(CLI::App& program) {
         "  loom congestion tree.json tree.lft --pattern shift\n"
         "  loom sim tree.json tree.lft --flow host0000:host1727 --bytes 10MB\n"
         "  loom report tree.json tree.lft -o tree.html       all of it on one page\n"
+        "  loom verbs run -- ibv_devinfo                     a verbs program on a software adapter\n"
         "\n"
         "Scenario files hold a fabric, its traffic and what manages it; loom sim, loom manage and loom report play "
         "them.\n"

@@ -23,6 +23,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_map(program, exit_code);
     add_sim(program, exit_code);
     add_manage(program, exit_code);
+    add_verbs(program, exit_code);
     add_report(program, exit_code);
     add_reproduce(program, exit_code);
     add_completion(program, exit_code);

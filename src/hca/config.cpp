@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -20,15 +19,16 @@
 
 #include "hca/host_id.hpp"
 #include "loom/base/error.hpp"
+#include "loom/hca/settings.hpp"
 
 namespace loom::hca {
 
 namespace {
 
-constexpr std::uint32_t most_hcas = 4096;
+constexpr std::uint32_t most_hcas = 256;
 
-[[noreturn]] void refuse(const std::string& variable, const std::string& value, const std::string& expected) {
-    throw UsageError(variable + "='" + value + "': expected " + expected);
+[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& expected) {
+    throw UsageError(name + "='" + value + "': expected " + expected);
 }
 
 std::vector<std::string> split(const std::string& text, char separator) {
@@ -169,7 +169,6 @@ HcaConfig ethernet(std::uint32_t index, const Address& address, const Interfaces
     return hca;
 }
 
-constexpr const char* hcas_variable = "LOOM_VERBS_HCAS";
 constexpr const char* hcas_expected = "a number of HCAs, or a list like ib,ib or roce:10.9.0.1,roce:fd00::1";
 
 HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string& value, const Interfaces& interfaces) {
@@ -179,11 +178,11 @@ HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string
         if (!interfaces.first_address(address)) Address::parse("127.0.0.1", address);
         return ethernet(index, address, interfaces);
     }
-    if (!word.starts_with("roce:")) refuse(hcas_variable, value, hcas_expected);
+    if (!word.starts_with("roce:")) refuse(variable::hcas, value, hcas_expected);
     const std::string text = word.substr(5);
     if (!Address::parse(text, address))
-        refuse(hcas_variable, value, "an IPv4 or IPv6 address instead of '" + text + "'");
-    if (!address.is_local()) refuse(hcas_variable, value, "an address of this host; " + text + " is none");
+        refuse(variable::hcas, value, "an IPv4 or IPv6 address instead of '" + text + "'");
+    if (!address.is_local()) refuse(variable::hcas, value, "an address of this host; " + text + " is none");
     return ethernet(index, address, interfaces);
 }
 
@@ -192,12 +191,12 @@ std::vector<HcaConfig> parse_hcas(const std::string& value) {
     std::vector<HcaConfig> hcas;
     std::uint32_t count = 0;
     if (parse_number(value, count)) {
-        if (count > most_hcas) refuse(hcas_variable, value, "at most " + std::to_string(most_hcas) + " HCAs");
+        if (count > most_hcas) refuse(variable::hcas, value, "at most " + std::to_string(most_hcas) + " HCAs");
         for (std::uint32_t index = 0; index < count; ++index) hcas.push_back(infiniband(index));
         return hcas;
     }
     const std::vector<std::string> words = split(value, ',');
-    if (words.size() > most_hcas) refuse(hcas_variable, "...", "at most " + std::to_string(most_hcas) + " HCAs");
+    if (words.size() > most_hcas) refuse(variable::hcas, "...", "at most " + std::to_string(most_hcas) + " HCAs");
     for (const std::string& word : words)
         hcas.push_back(hca_of(word, static_cast<std::uint32_t>(hcas.size()), value, interfaces));
     return hcas;
@@ -206,7 +205,7 @@ std::vector<HcaConfig> parse_hcas(const std::string& value) {
 double parse_probability(const std::string& text, const std::string& whole, const std::string& key) {
     double probability = 0;
     if (!parse_number(text, probability) || !(probability >= 0 && probability <= 1))
-        refuse("LOOM_VERBS_FAULT", whole, key + " from 0 to 1");
+        refuse(variable::fault, whole, key + " from 0 to 1");
     return probability;
 }
 
@@ -217,24 +216,24 @@ FaultConfig parse_faults(const std::string& value) {
         const std::string key = part.substr(0, equals);
         const std::string text = equals == std::string::npos ? "" : part.substr(equals + 1);
         if (key == "seed") {
-            if (!parse_number(text, faults.seed)) refuse("LOOM_VERBS_FAULT", value, "seed to be a whole number");
+            if (!parse_number(text, faults.seed)) refuse(variable::fault, value, "seed to be a whole number");
         } else if (key == "drop") {
             faults.drop = parse_probability(text, value, key);
         } else if (key == "error") {
             faults.error = parse_probability(text, value, key);
         } else if (key == "delay") {
-            if (!parse_duration(text, faults.delay)) refuse("LOOM_VERBS_FAULT", value, "delay like 50us, 2ms or 1s");
+            if (!parse_duration(text, faults.delay)) refuse(variable::fault, value, "delay like 50us, 2ms or 1s");
         } else {
-            refuse("LOOM_VERBS_FAULT", value, "a list like seed=1,drop=0.01,delay=50us,error=0.001");
+            refuse(variable::fault, value, "a list like seed=1,drop=0.01,delay=50us,error=0.001");
         }
     }
     return faults;
 }
 
-bool parse_switch(const char* variable, const std::string& value) {
+bool parse_switch(const char* name, const std::string& value) {
     if (value == "1" || value == "on" || value == "yes") return true;
     if (value == "0" || value == "off" || value == "no") return false;
-    refuse(variable, value, "0 or 1");
+    refuse(name, value, "0 or 1");
 }
 
 }  // namespace
@@ -242,12 +241,16 @@ bool parse_switch(const char* variable, const std::string& value) {
 bool parse_duration(const std::string& text, std::chrono::nanoseconds& duration) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc{} || !std::isfinite(number) || number < 0) return false;
+    if (error != std::errc{} || !(number >= 0)) return false;
     const std::string unit(end, text.data() + text.size());
     const double scale = unit == "ns" ? 1 : unit == "us" ? 1e3 : unit == "ms" ? 1e6 : unit == "s" ? 1e9 : 0;
-    if (scale == 0 || number * scale > 3.6e12) return false;  // an hour: surely a mistake
-    duration = std::chrono::nanoseconds(std::llround(number * scale));
+    if (scale == 0 || !(number * scale <= 3.6e12)) return false;  // an hour: surely a mistake
+    duration = std::chrono::nanoseconds(static_cast<std::int64_t>(number * scale + 0.5));
     return true;
+}
+
+const char* firmware_version() {
+    return LOOM_VERSION;
 }
 
 Gid mapped_gid(const std::uint8_t* ipv4) {
@@ -281,26 +284,29 @@ std::uint32_t roce_mtu(std::uint32_t interface_mtu) {
 }
 
 Config read_config(const Environment& environment) {
-    const auto value_of = [&](const char* variable) {
-        const char* value = environment(variable);
+    const auto value_of = [&](const char* name) {
+        const char* value = environment(name);
         return std::string(value == nullptr ? "" : value);
     };
     Config config;
-    const std::string hcas = value_of(hcas_variable);
+    const std::string hcas = value_of(variable::hcas);
     config.hcas = parse_hcas(hcas.empty() ? "ib" : hcas);
-    const std::string trace = value_of("LOOM_VERBS_TRACE");
+    const std::string trace = value_of(variable::trace);
     config.trace = !trace.empty() && trace != "0";
     if (config.trace && trace != "1" && trace != "stderr") config.trace_file = trace;
-    if (const std::string faults = value_of("LOOM_VERBS_FAULT"); !faults.empty()) config.faults = parse_faults(faults);
-    if (const std::string port = value_of("LOOM_VERBS_ROCE_PORT"); !port.empty())
+    if (const std::string faults = value_of(variable::fault); !faults.empty()) config.faults = parse_faults(faults);
+    if (const std::string port = value_of(variable::roce_port); !port.empty())
         if (!parse_number(port, config.roce_port) || config.roce_port == 0)
-            refuse("LOOM_VERBS_ROCE_PORT", port, "a UDP port from 1 to 65535");
-    if (const std::string gso = value_of("LOOM_VERBS_GSO"); !gso.empty())
-        config.gso = parse_switch("LOOM_VERBS_GSO", gso);
-    if (const std::string ptracer = value_of("LOOM_VERBS_PTRACER"); !ptracer.empty())
-        config.ptracer = parse_switch("LOOM_VERBS_PTRACER", ptracer);
-    config.stats_file = value_of("LOOM_VERBS_STATS");
+            refuse(variable::roce_port, port, "a UDP port from 1 to 65535");
+    if (const std::string gso = value_of(variable::gso); !gso.empty()) config.gso = parse_switch(variable::gso, gso);
+    if (const std::string ptracer = value_of(variable::ptracer); !ptracer.empty())
+        config.ptracer = parse_switch(variable::ptracer, ptracer);
+    config.stats_file = value_of(variable::stats);
     return config;
+}
+
+void check_environment() {
+    (void)read_config([](const char* name) { return std::getenv(name); });
 }
 
 const Config& config() noexcept {

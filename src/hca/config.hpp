@@ -77,6 +77,9 @@ using Environment = std::function<const char*(const char*)>;
 // The largest InfiniBand MTU whose RoCEv2 packets fit into an interface's MTU (256 at least).
 [[nodiscard]] std::uint32_t roce_mtu(std::uint32_t interface_mtu);
 
+// What the adapters say that their firmware is: Loomband's version.
+[[nodiscard]] const char* firmware_version();
+
 // "50us", "2ms": a number and ns, us, ms or s. False when it is none, or beyond an hour.
 [[nodiscard]] bool parse_duration(const std::string& text, std::chrono::nanoseconds& duration);
 

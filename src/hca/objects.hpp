@@ -181,6 +181,7 @@ struct Qp {
     ibv_qp_attr attr{};       // as modified; the state is abi.qp_base.state
     std::uint32_t qpn = 0;
     bool extended = false;
+    std::shared_ptr<void> extension;             // what the ibv_wr_* interface keeps
     std::uint32_t events = 0, acknowledged = 0;  // async events given to the program, and given back
     std::uint32_t groups = 0;                    // multicast groups attached to
 

@@ -140,7 +140,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"LOOM_VERBS_HCAS", "-1", "a number of HCAs"}, Bad{"LOOM_VERBS_HCAS", "99999", "at most"},
                     Bad{"LOOM_VERBS_HCAS", "roce:", "an IPv4 or IPv6 address"},
                     Bad{"LOOM_VERBS_HCAS", "roce:10.9.0.256", "an IPv4 or IPv6 address"},
-                    Bad{"LOOM_VERBS_HCAS", "roce:192.0.2.1", "192.0.2.1 is none"},
+                    Bad{"LOOM_VERBS_HCAS", "roce:203.0.113.9", "203.0.113.9 is none"},
                     Bad{"LOOM_VERBS_FAULT", "drop=2", "drop from 0 to 1"},
                     Bad{"LOOM_VERBS_FAULT", "error=nan", "error from 0 to 1"},
                     Bad{"LOOM_VERBS_FAULT", "drop", "drop from 0 to 1"},

@@ -1,0 +1,69 @@
+// loom verbs: programs that speak verbs, on software HCAs.
+#include "cli/verbs.hpp"
+
+#include <cstdlib>
+
+#include "loom/base/error.hpp"
+#include "loom/hca/settings.hpp"
+
+namespace loom::cli {
+
+namespace {
+
+void set(const char* variable, const std::string& value) {
+    if (!value.empty()) setenv(variable, value.c_str(), 1);
+}
+
+}  // namespace
+
+void add_hcas_option(CLI::App& app, VerbsSettings& settings) {
+    app.add_option("--hcas", settings.hcas,
+                   "Adapters: a number, or a list of ib, roce (the host's first address) and roce:ADDRESS; ib if not "
+                   "given. loomN is the Nth")
+        ->type_name("LIST");
+}
+
+void apply(const VerbsSettings& settings) {
+    using namespace hca::variable;
+    set(hcas, settings.hcas);
+    set(trace, settings.trace);
+    set(fault, settings.fault);
+    set(stats, settings.stats);
+    if (settings.roce_port != 0) set(roce_port, std::to_string(settings.roce_port));
+    if (settings.no_gso) set(gso, "0");
+    if (settings.no_ptracer) set(ptracer, "0");
+    hca::check_environment();
+}
+
+std::filesystem::path verbs_library() {
+    namespace fs = std::filesystem;
+    if (const char* given = std::getenv("LOOM_VERBS_LIBRARY"); given != nullptr && *given != '\0') {
+        if (!fs::exists(given))
+            throw UsageError(std::string("LOOM_VERBS_LIBRARY='") + given + "': there is no such file");
+        return fs::absolute(given);
+    }
+    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+    const fs::path built = folder / "../../lib/libloom-verbs.so", installed = folder / "../lib/libloom-verbs.so";
+    for (const fs::path& candidate : {built, installed})
+        if (fs::exists(candidate)) return fs::canonical(candidate);
+    throw UsageError("cannot find libloom-verbs.so, neither as " + built.lexically_normal().string() + " nor as " +
+                     installed.lexically_normal().string() + "; build it, or set LOOM_VERBS_LIBRARY");
+}
+
+void add_verbs(CLI::App& program, int&) {
+    CLI::App* app = program.add_subcommand("verbs", "Run programs that speak verbs on software HCAs; look at them");
+    app->require_subcommand(1);
+    add_verbs_run(*app);
+    add_verbs_devices(*app);
+    app->footer(
+        "A software HCA is a library behind the libibverbs interface: an unchanged program sees a device loom0 and\n"
+        "works, without adapter, root, daemon or kernel module. Processes of one user and network namespace reach "
+        "each\n"
+        "other through shared memory, others through RoCEv2 (UDP).\n"
+        "\n"
+        "  loom verbs run -- ibv_devinfo\n"
+        "  loom verbs run -- ib_write_bw -d loom0 &\n"
+        "  loom verbs run -- ib_write_bw -d loom0 localhost");
+}
+
+}  // namespace loom::cli
