@@ -92,6 +92,7 @@ struct Cq {
     bool extended = false;
     std::uint32_t users = 0;
     std::uint32_t events = 0, acknowledged = 0;  // given to the program, and given back
+    std::uint32_t async_events = 0, async_acknowledged = 0;
     // The extended interface: completions taken by start_poll, and the one that is shown.
     Cqe current{};
 
@@ -147,7 +148,9 @@ struct SendWqe {
     std::uint32_t imm = 0;
     std::uint32_t sges = 0;
     bool inlined = false;
-    bool direct_refused = false;  // copying between the processes' memory was denied: goes by packets
+    bool translated = false;    // its addresses are memory of this process
+    bool placed = false;        // its data is in place already, only the notice travels
+    bool by_reference = false;  // the receiver pulls the data
     std::uint64_t remote_address = 0;
     std::uint32_t rkey = 0;
     std::uint64_t compare = 0, swap_or_add = 0;
@@ -168,6 +171,7 @@ struct Answer {
     std::uint32_t msn = 0;
     std::uint64_t address = 0;  // read: next byte; atomic: the original value
     std::uint32_t left = 0;     // bytes
+    std::uint32_t rkey = 0;
     bool first = true;
 };
 
@@ -182,6 +186,7 @@ struct Qp {
     std::uint32_t qpn = 0;
     bool extended = false;
     std::shared_ptr<void> extension;             // what the ibv_wr_* interface keeps
+    bool drain_event = false;                    // asked for when the send queue has drained
     std::uint32_t events = 0, acknowledged = 0;  // async events given to the program, and given back
     std::uint32_t groups = 0;                    // multicast groups attached to
 

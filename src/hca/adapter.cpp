@@ -1,0 +1,386 @@
+// The engine's life, its thread, and the round that takes in and sends out.
+#include "hca/adapter.hpp"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include "hca/api.hpp"
+#include "hca/roce_wire.hpp"
+#include "hca/segment.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+std::atomic<Adapter*> current{nullptr};
+std::mutex opening;  // of the first and last device
+
+constexpr std::uint64_t tick_ns = 300'000;          // between looks while the program polls
+constexpr std::uint64_t doze_ns = 100'000'000;      // between looks while timers of the lossless wire may run
+constexpr std::uint64_t blocked_tick_ns = 200'000;  // between looks while something waits for room
+constexpr std::uint64_t linger_ns = 50'000;         // awake after the last packet, when a core is free for it
+constexpr std::uint32_t polls_to_attend = 32;
+
+std::uint64_t read_clock(clockid_t clock) {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void before_fork() {
+    opening.lock();
+    if (Adapter* a = current.load(std::memory_order_acquire)) a->mutex.lock();
+}
+void after_fork_in_parent() {
+    if (Adapter* a = current.load(std::memory_order_acquire)) a->mutex.unlock();
+    opening.unlock();
+}
+void after_fork_in_child() {
+    api::forked();
+    opening.unlock();
+}
+
+void at_exit() {
+    Adapter* a = current.load(std::memory_order_acquire);
+    if (a == nullptr || !a->mutex.try_lock()) return;
+    a->write_stats();
+    a->say_goodbye();
+    a->mutex.unlock();
+}
+
+}  // namespace
+
+Adapter* adapter() {
+    return current.load(std::memory_order_acquire);
+}
+std::uint64_t now_ns() {
+    return read_clock(CLOCK_MONOTONIC);
+}
+std::uint64_t coarse_now_ns() {
+    return read_clock(CLOCK_MONOTONIC_COARSE);
+}
+
+Adapter::Adapter() : qps(qps_per_process, nullptr) {}
+
+Adapter::~Adapter() {
+    for (const int fd : {listener, directory_fd, bell, quiet_set, whole_set})
+        if (fd >= 0) ::close(fd);
+    for (const int fd : callers) ::close(fd);
+}
+
+void Adapter::watch(int fd, Watched what, std::uint32_t which) {
+    if (fd < 0) return;
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLRDHUP;
+    event.data.u64 = static_cast<std::uint64_t>(what) << 32 | which;
+    epoll_ctl(whole_set, EPOLL_CTL_ADD, fd, &event);
+    if (what != Watched::packets) epoll_ctl(quiet_set, EPOLL_CTL_ADD, fd, &event);
+}
+
+int Adapter::start(const Config& settings) {
+    if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
+    random = Random(settings.faults.any() ? settings.faults.seed : nonce);
+    quiet_set = epoll_create1(EPOLL_CLOEXEC);
+    whole_set = epoll_create1(EPOLL_CLOEXEC);
+    bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (quiet_set < 0 || whole_set < 0 || bell < 0) return errno;
+    if (const int error = take_slot(); error != 0) return error;
+    directory = static_cast<Directory*>(make_segment("loom-verbs-directory", sizeof(Directory), directory_fd));
+    if (directory == nullptr) return errno;
+    directory->slot = slot;
+    directory->pid = getpid();
+    directory->nonce = nonce;
+    directory->hcas = static_cast<std::uint32_t>(settings.hcas.size());
+    directory->wake.store(1, std::memory_order_relaxed);
+    directory->magic = segment_magic;
+    if (!make_self()) return errno;
+    next_qp = 2 + static_cast<std::uint32_t>(random() % (qps_per_process / 2));
+    if (settings.ptracer) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // Yama would let only parents copy
+    roce = std::make_unique<RoceWire>();
+    watch(listener, Watched::listener, 0);
+    watch(bell, Watched::bell, 0);
+    sigset_t all, before;  // the program's signals are for its own threads
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread = std::thread([this] { serve(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_setname_np(thread.native_handle(), "loom-verbs");
+    return 0;
+}
+
+void Adapter::stop() {
+    {
+        const Guard guard(*this);
+        stopping = true;
+        eventfd_write(bell, 1);
+    }
+    thread.join();
+    const Guard guard(*this);
+    write_stats();
+    say_goodbye();
+    roce.reset();
+    up.clear();
+    touched.clear();
+    for (auto& peer : peers) peer.reset();
+    self.reset();
+}
+
+void Adapter::kick() {
+    if (!asleep.load(std::memory_order_relaxed)) return;
+    asleep.store(false, std::memory_order_relaxed);
+    eventfd_write(bell, 1);
+}
+
+void Adapter::attend() {
+    polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (attending.load(std::memory_order_relaxed) || ++idle_polls < polls_to_attend) return;
+    attending.store(true, std::memory_order_relaxed);
+    directory->wake.store(0, std::memory_order_relaxed);
+    kick();
+}
+
+void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
+    field = at;
+    if (!qp.listed_timer) {
+        qp.listed_timer = true;
+        timed.push_back(&qp);
+    }
+    // On the lossless wire nothing is resent: a later look does.
+    if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce) kick();
+}
+
+void Adapter::run_timers(std::uint64_t now) {
+    for (std::size_t i = 0; i < timed.size();) {
+        Qp& qp = *timed[i];
+        if (qp.rnr_until != 0 && now >= qp.rnr_until) {
+            qp.rnr_until = 0;
+            run(qp);
+        }
+        if (qp.retry_at != 0 && now >= qp.retry_at) timed_out(qp, now);
+        if (qp.rnr_until == 0 && qp.retry_at == 0 && i < timed.size() && timed[i] == &qp) {
+            qp.listed_timer = false;
+            timed[i] = timed.back();
+            timed.pop_back();
+        } else {
+            ++i;
+        }
+    }
+}
+
+// When the thread has to look again, in ns; 0: when something happens.
+std::uint64_t Adapter::next_deadline() const {
+    std::uint64_t at = 0;
+    const auto sooner = [&](std::uint64_t candidate) {
+        if (candidate != 0 && (at == 0 || candidate < at)) at = candidate;
+    };
+    for (const Qp* qp : timed) {
+        sooner(qp->rnr_until);
+        sooner(qp->retry_at);
+    }
+    if (std::any_of(up.begin(), up.end(), [](const Peer* peer) { return !peer->blocked.empty(); }))
+        sooner(now_ns() + blocked_tick_ns);
+    if (up.size() > 1) sooner(now_ns() + doze_ns);
+    sooner(roce->next_deadline());
+    return at;
+}
+
+void Adapter::run_blocked(Peer& peer) {
+    std::vector<Qp*> waiting;
+    waiting.swap(peer.blocked);
+    for (Qp* qp : waiting) qp->listed_blocked = false;
+    for (Qp* qp : waiting) {
+        if (!qp->answers.empty() || qp->ack_due) owe(*qp);
+        run(*qp);
+    }
+}
+
+void Adapter::settle() {
+    while (!owing.empty()) {
+        Qp* qp = owing.back();
+        owing.pop_back();
+        qp->listed_ack = false;
+        answer(*qp);
+    }
+}
+
+void Adapter::drain_self() {
+    for (unsigned rounds = 0; self->touched && rounds < 64; ++rounds) {
+        self->touched = false;
+        std::erase(touched, self.get());
+        drain(*self);
+        settle();
+    }
+}
+
+void Adapter::progress() {
+    for (std::size_t i = 0; i < up.size(); ++i) {
+        Peer& peer = *up[i];
+        drain(peer);
+        if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
+    }
+    if (roce->active()) roce->poll(*this);
+    if (!owing.empty()) settle();
+    if (self->touched) drain_self();
+    if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
+}
+
+void Adapter::serve() {
+    std::uint64_t seen_polls = 0;
+    const bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+    epoll_event events[32];
+    while (true) {
+        bool polled;
+        timespec timeout{};
+        bool forever = false;
+        {
+            const Guard guard(*this);
+            if (stopping) return;
+            progress();
+            run_timers(now_ns());
+            const std::uint64_t count = polls.load(std::memory_order_relaxed);
+            if (attending.load(std::memory_order_relaxed) && count == seen_polls) {
+                attending.store(false, std::memory_order_relaxed);
+                idle_polls = 0;
+            }
+            seen_polls = count;
+            polled = attending.load(std::memory_order_relaxed);
+            if (!polled) {
+                // Whoever writes after this rings; what was written before is taken now.
+                directory->wake.store(1, std::memory_order_relaxed);
+                std::atomic_thread_fence(std::memory_order_seq_cst);
+                progress();
+            }
+            const std::uint64_t now = now_ns(), at = next_deadline();
+            std::uint64_t wait = at == 0 ? 0 : at > now ? at - now : 0;
+            if (polled) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
+            forever = !polled && at == 0;
+            timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
+            asleep.store(!polled, std::memory_order_relaxed);
+        }
+        const int count =
+            epoll_pwait2(polled ? quiet_set : whole_set, events, 32, forever ? nullptr : &timeout, nullptr);
+        bool busy = false;
+        {
+            const Guard guard(*this);
+            asleep.store(false, std::memory_order_relaxed);
+            for (int i = 0; i < count; ++i) {
+                const auto what = static_cast<Watched>(events[i].data.u64 >> 32);
+                const auto which = static_cast<std::uint32_t>(events[i].data.u64);
+                switch (what) {
+                    case Watched::listener:
+                        accept_peers();
+                        break;
+                    case Watched::bell: {
+                        eventfd_t rung = 0;
+                        eventfd_read(bell, &rung);
+                        break;
+                    }
+                    case Watched::caller:
+                        hear_caller(static_cast<int>(which));
+                        break;
+                    case Watched::peer:
+                        busy = true;
+                        if (peers[which] != nullptr) hear(*peers[which]);
+                        break;
+                    case Watched::process:
+                        // Its socket says so too, unless a child holds it open.
+                        if (peers[which] != nullptr && peers[which]->state == Peer::State::up) {
+                            hear(*peers[which]);
+                            if (peers[which] != nullptr) lose(*peers[which]);
+                        }
+                        break;
+                    case Watched::packets:
+                        busy = true;
+                        break;
+                }
+            }
+        }
+        if (busy && may_linger) linger();
+    }
+}
+
+// Stays awake for a while after work came in: more may follow. Not when the processes that talk are more than the
+// cores.
+void Adapter::linger() {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    std::uint64_t until = now_ns() + linger_ns, seen = polls.load(std::memory_order_relaxed);
+    while (now_ns() < until) {
+        const Guard guard(*this);
+        if (stopping || static_cast<long>(up.size()) > cores || polls.load(std::memory_order_relaxed) != seen) return;
+        directory->wake.store(0, std::memory_order_relaxed);
+        std::uint64_t heads = 0, after = 0;
+        for (const Peer* peer : up) heads += peer->head;
+        progress();
+        for (const Peer* peer : up) after += peer->head;
+        if (after != heads) until = now_ns() + linger_ns;
+    }
+}
+
+namespace api {
+
+int open(Context& context, const HcaConfig& hca) {
+    const std::lock_guard lock(opening);
+    Adapter* a = current.load(std::memory_order_acquire);
+    const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    if (fd < 0) return errno;
+    if (a == nullptr) {
+        static const bool registered =
+            pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && std::atexit(at_exit) == 0;
+        if (!registered) return ::close(fd), ENOMEM;
+        auto fresh = std::make_unique<Adapter>();
+        if (const int error = fresh->start(config()); error != 0) return ::close(fd), error;
+        a = fresh.release();
+        current.store(a, std::memory_order_release);
+    }
+    const Guard guard(*a);
+    ++a->contexts;
+    context.hca = &hca;
+    context.async.fd = fd;
+    context.verbs.context.async_fd = fd;
+    return 0;
+}
+
+int close(Context& context) {
+    const std::lock_guard lock(opening);
+    Adapter* a = current.load(std::memory_order_acquire);
+    ::close(context.async.fd);
+    if (a == nullptr) return 0;
+    {
+        const Guard guard(*a);
+        if (--a->contexts != 0) return 0;
+    }
+    a->stop();
+    current.store(nullptr, std::memory_order_release);
+    delete a;
+    return 0;
+}
+
+void forked() {
+    Adapter* a = current.exchange(nullptr, std::memory_order_acq_rel);
+    if (a == nullptr) return;
+    // The engine stays behind as it is: its thread, its memory and its mutex are the parent's. Its descriptors must not
+    // keep the parent's connections open.
+    for (int* fd : {&a->listener, &a->directory_fd, &a->bell, &a->quiet_set, &a->whole_set})
+        if (*fd >= 0) ::close(*fd);
+    for (const auto& peer : a->peers)
+        if (peer != nullptr)
+            for (const int fd : {peer->socket, peer->ignored, peer->pidfd, peer->out_fd})
+                if (fd >= 0) ::close(fd);
+    for (const int fd : a->callers) ::close(fd);
+    a->roce->close_descriptors();
+}
+
+}  // namespace api
+
+}  // namespace loom::hca

@@ -1,0 +1,218 @@
+// The engine of one process: its queue pairs, the wires to other processes, and the thread that serves them when the
+// program does not. One mutex guards all of it; the copies and checks done under it are short, and programs mostly poll
+// from one thread.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "hca/config.hpp"
+#include "hca/objects.hpp"
+#include "hca/peer.hpp"
+#include "hca/shared.hpp"
+#include "loom/base/random.hpp"
+
+namespace loom::hca {
+
+class RoceWire;
+
+// Where a queue pair or an address handle leads.
+struct Path {
+    enum class Kind : std::uint8_t { local, roce, nowhere } kind = Kind::nowhere;
+    bool global = false;  // with a GRH
+    bool multicast = false;
+    std::uint16_t slid = 0, dlid = 0;
+    Gid sgid{}, dgid{};
+    std::uint8_t traffic_class = 0, hop_limit = 64;
+    std::shared_ptr<Peer> peer;  // of connected queue pairs; datagrams find theirs by QPN
+};
+
+// What the thread waits for.
+enum class Watched : std::uint8_t { listener, bell, caller, peer, process, packets };
+
+struct Adapter {
+    std::mutex mutex;
+    std::condition_variable acknowledged;  // of events
+
+    std::uint32_t contexts = 0;
+    std::uint32_t slot = 0;
+    std::uint64_t nonce = 0;
+    int listener = -1, directory_fd = -1, bell = -1;
+    Directory* directory = nullptr;
+    Random random{0};
+
+    std::vector<Qp*> qps;  // by index
+    std::uint32_t next_qp = 0;
+    std::vector<Mr*> mrs;  // by index
+    std::vector<std::uint8_t> mr_generation;
+    std::uint32_t next_mr = 1, next_pd = 1, next_srq = 1;
+    struct Group {
+        Gid gid;
+        std::vector<Qp*> members;
+    };
+    std::vector<Group> groups;
+    bool looked_for_members = false;
+
+    std::shared_ptr<Peer> self;                      // the ring to ourselves
+    std::array<std::shared_ptr<Peer>, slots> peers;  // the present owner of each slot, once met
+    std::vector<Peer*> up;                           // whose rings are polled
+    std::vector<int> callers;                        // have called and not yet said who they are
+    std::vector<Peer*> touched;                      // written to since the last look at their bells
+    std::vector<Qp*> owing;                          // acknowledgements or answers to send
+    std::vector<Qp*> timed;                          // with a timer running
+    std::unique_ptr<RoceWire> roce;
+
+    // The thread.
+    std::thread thread;
+    bool stopping = false;
+    int quiet_set = -1, whole_set = -1;  // epoll: without and with the packets that a polling program takes itself
+    std::atomic<std::uint64_t> polls{0};
+    std::atomic<bool> attending{false};  // the program polls; the thread only looks now and then
+    std::atomic<bool> asleep{false};     // the thread sleeps without a timeout
+    std::uint32_t idle_polls = 0;
+    std::uint32_t since_timers = 0;
+
+    explicit Adapter();
+    ~Adapter();
+    Adapter(const Adapter&) = delete;
+
+    // --- adapter.cpp: life, thread, progress
+    int start(const Config& config);
+    void stop();
+    void progress();  // takes what has arrived, sends what can be sent
+    void attend();    // the program polls
+    void drain_self();
+    void ring_bells();  // wakes the sleepers among those written to
+    void kick();        // makes the thread look at its timers again
+    void settle();      // sends the answers that are owed
+    void run_blocked(Peer& peer);
+    void linger();
+    void write_stats();
+    void watch(int fd, Watched what, std::uint32_t which);
+    void serve();  // the thread
+    std::uint64_t next_deadline() const;
+    void run_timers(std::uint64_t now);
+    void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
+
+    // --- peer.cpp: other processes
+    std::shared_ptr<Peer> peer_at(std::uint32_t slot);  // connects when it is not known; null: nobody there
+    int take_slot();
+    bool make_self();
+    void accept_peers();
+    void hear_caller(int fd);
+    void say_goodbye();
+    void hear(Peer& peer);  // its socket has something to say
+    void lose(Peer& peer);  // it is dead or does not behave
+    void meet_everybody();
+    void drain(Peer& peer);
+    bool send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+              std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes = nullptr);
+
+    // --- multicast.cpp
+    int attach(Qp& qp, const ibv_gid& gid);
+    int detach(Qp& qp, const ibv_gid& gid);
+
+    // --- memory.cpp
+    // The memory of [address, address + length) under a key, or null. remote: also 0 when rights are missing.
+    std::uint8_t* local_memory(std::uint32_t key, std::uint64_t address, std::uint64_t length, const Pd* pd,
+                               std::uint32_t access);
+    void publish(const Mr& mr);
+    void withdraw(const Mr& mr);  // waits until no copy uses it any more
+    void publish(const Qp& qp);
+
+    // --- copy.cpp: straight between two processes' memory
+    enum class Copied : std::uint8_t { done, ask_responder, refused, gone, faulted };
+    Copied copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
+    bool pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total, std::span<const ibv_sge> into);
+
+    // --- completion.cpp
+    void complete(Cq& cq, const ibv_wc& wc, bool solicited);
+    void complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status);
+    void async_event(Context& context, ibv_event_type type, void* element);
+
+    // --- requester.cpp
+    void run(Qp& qp);  // sends what the send queue holds, as far as it goes
+    void on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
+    void acknowledge_until(Qp& qp, std::uint32_t psn);
+    void resend(Qp& qp, std::uint32_t psn);
+    void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
+    void timed_out(Qp& qp, std::uint64_t now);
+    bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    void block_on(Peer& peer, Qp& qp);
+    void make_packet(const Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
+    void send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);
+    bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                   std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes = nullptr);
+
+    // --- responder.cpp
+    // from: the process, or null when it came by RoCE.
+    struct Arrival {
+        const Packet& packet;
+        std::span<const std::uint8_t> payload;
+        Peer* from = nullptr;
+        std::uint16_t slid = 0, dlid = 0;
+        std::uint8_t flags = 0;     // Entry's
+        const Gid* sgid = nullptr;  // with a GRH
+        const Gid* dgid = nullptr;
+        std::uint8_t traffic_class = 0;
+    };
+    void on_packet(const Arrival& arrival);
+    void on_request(Qp& qp, const Arrival& arrival);
+    void on_datagram(Qp& qp, const Arrival& arrival);
+    void on_multicast(const Arrival& arrival);
+    void serve_read_or_atomic(Qp& qp, const Packet& packet);
+    void repeat(Qp& qp, const Packet& packet);
+    static void store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes);
+    void answer(Qp& qp);  // sends acknowledgements and answers that are due
+    void owe(Qp& qp);
+
+    // --- qp.cpp
+    void to_error(Qp& qp);  // flushes both queues
+    void look_if_drained(Qp& qp);
+    void to_send_error(Qp& qp);  // UC and UD: only the send queue stops
+    void flush_sends(Qp& qp);
+    void flush_receives(Qp& qp);
+    void forget(Qp& qp);  // takes it off every list
+    std::shared_ptr<Path> resolve(Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn, bool connected);
+};
+
+// The engine of this process, or null while no device is open. After a fork the child has none.
+Adapter* adapter();
+
+// Holds the mutex; on the way out rings the bells of those written to.
+class Guard {
+public:
+    explicit Guard(Adapter& adapter) : adapter_(adapter), lock_(adapter.mutex) {}
+    ~Guard() {
+        if (!adapter_.touched.empty()) adapter_.ring_bells();
+    }
+    std::unique_lock<std::mutex>& lock() { return lock_; }
+
+private:
+    Adapter& adapter_;
+    std::unique_lock<std::mutex> lock_;
+};
+
+// Takes one count off an eventfd that was given for an event which is withdrawn.
+void take_event(int fd);
+
+std::uint64_t now_ns();         // monotonic
+std::uint64_t coarse_now_ns();  // the same clock, some milliseconds behind, a few ns to read
+
+inline PortCounters& counters_of(Adapter& adapter, const Context& context) {
+    return adapter.directory->counters[context.hca->index];
+}
+// Counters have one writer: no locked instruction is needed.
+inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
+    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
+}  // namespace loom::hca

@@ -1,0 +1,87 @@
+// Completions into completion queues, and events to whoever waits for them.
+#include <sys/eventfd.h>
+
+#include "hca/adapter.hpp"
+
+namespace loom::hca {
+
+void Adapter::complete(Cq& cq, const ibv_wc& wc, bool solicited) {
+    if (wc.status != IBV_WC_SUCCESS) add(counters_of(*this, *cq.context).completion_errors);
+    if (cq.waiting() >= static_cast<std::uint32_t>(cq.abi.cqe)) {
+        if (!cq.overrun) {
+            cq.overrun = true;
+            async_event(*cq.context, IBV_EVENT_CQ_ERR, &cq);
+        }
+        return;
+    }
+    Cqe& entry = cq.ring[cq.tail & (cq.ring.size() - 1)];
+    entry.wc = wc;
+    if (cq.stamped) entry.time = now_ns();
+    ++cq.tail;
+    if (cq.armed == Armed::no) return;
+    if (cq.armed == Armed::solicited && !solicited && wc.status == IBV_WC_SUCCESS) return;
+    cq.armed = Armed::no;
+    if (cq.channel == nullptr) return;
+    cq.channel->events.waiting.push_back(&cq);
+    eventfd_write(cq.channel->events.fd, 1);
+}
+
+void Adapter::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
+    const bool signalled = qp.init.sq_sig_all != 0 || (wqe.flags & IBV_SEND_SIGNALED) != 0;
+    if (status == IBV_WC_SUCCESS && !signalled) return;
+    ibv_wc wc{};
+    wc.wr_id = wqe.wr_id;
+    wc.status = status;
+    wc.qp_num = qp.qpn;
+    switch (wqe.opcode) {
+        case IBV_WR_RDMA_WRITE:
+        case IBV_WR_RDMA_WRITE_WITH_IMM:
+            wc.opcode = IBV_WC_RDMA_WRITE;
+            break;
+        case IBV_WR_RDMA_READ:
+            wc.opcode = IBV_WC_RDMA_READ;
+            break;
+        case IBV_WR_ATOMIC_CMP_AND_SWP:
+            wc.opcode = IBV_WC_COMP_SWAP;
+            break;
+        case IBV_WR_ATOMIC_FETCH_AND_ADD:
+            wc.opcode = IBV_WC_FETCH_ADD;
+            break;
+        default:
+            wc.opcode = IBV_WC_SEND;
+            break;
+    }
+    wc.byte_len = wqe.length;
+    complete(*qp.send_cq, wc, false);
+}
+
+void Adapter::async_event(Context& context, ibv_event_type type, void* element) {
+    ibv_async_event event{};
+    event.event_type = type;
+    switch (type) {
+        case IBV_EVENT_CQ_ERR:
+            event.element.cq = static_cast<ibv_cq*>(element);
+            break;
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+        case IBV_EVENT_SRQ_ERR:
+            event.element.srq = static_cast<ibv_srq*>(element);
+            break;
+        case IBV_EVENT_QP_FATAL:
+        case IBV_EVENT_QP_REQ_ERR:
+        case IBV_EVENT_QP_ACCESS_ERR:
+        case IBV_EVENT_COMM_EST:
+        case IBV_EVENT_SQ_DRAINED:
+        case IBV_EVENT_PATH_MIG:
+        case IBV_EVENT_PATH_MIG_ERR:
+        case IBV_EVENT_QP_LAST_WQE_REACHED:
+            event.element.qp = static_cast<ibv_qp*>(element);
+            break;
+        default:
+            event.element.port_num = 1;
+            break;
+    }
+    context.async.waiting.push_back(event);
+    eventfd_write(context.async.fd, 1);
+}
+
+}  // namespace loom::hca

@@ -1,0 +1,91 @@
+// Multicast groups. Who is a member stands in each process's directory; a process that joins makes itself known to all
+// others, and one that sends for the first time looks for all others: whichever comes second finds the first.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "hca/adapter.hpp"
+#include "hca/roce_wire.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+struct Words {
+    std::uint64_t w[2];
+};
+
+Words words_of(const Gid& gid) {
+    Words out;
+    std::memcpy(out.w, gid.data(), 16);
+    return out;
+}
+
+}  // namespace
+
+int Adapter::attach(Qp& qp, const ibv_gid& raw) {
+    Gid gid;
+    std::memcpy(gid.data(), raw.raw, 16);
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.gid == gid; });
+    if (group == groups.end()) {
+        const Words words = words_of(gid);
+        GroupEntry* free = nullptr;
+        for (GroupEntry& entry : directory->groups)
+            if (free == nullptr && entry.members.load(std::memory_order_relaxed) == 0) free = &entry;
+        if (free == nullptr) return ENOMEM;
+        free->gid[0].store(words.w[0], std::memory_order_relaxed);
+        free->gid[1].store(words.w[1], std::memory_order_relaxed);
+        free->members.store(1, std::memory_order_seq_cst);
+        groups.push_back({gid, {}});
+        group = std::prev(groups.end());
+        meet_everybody();
+    }
+    if (std::find(group->members.begin(), group->members.end(), &qp) != group->members.end()) return 0;
+    if (roce != nullptr && qp.context->hca->link == LinkLayer::ethernet) roce->join(*this, *qp.context->hca, gid);
+    group->members.push_back(&qp);
+    ++qp.groups;
+    return 0;
+}
+
+int Adapter::detach(Qp& qp, const ibv_gid& raw) {
+    Gid gid;
+    std::memcpy(gid.data(), raw.raw, 16);
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.gid == gid; });
+    if (group == groups.end() || std::erase(group->members, &qp) == 0) return EINVAL;
+    --qp.groups;
+    if (!group->members.empty()) return 0;
+    const Words words = words_of(gid);
+    for (GroupEntry& entry : directory->groups)
+        if (entry.members.load(std::memory_order_relaxed) != 0 &&
+            entry.gid[0].load(std::memory_order_relaxed) == words.w[0] &&
+            entry.gid[1].load(std::memory_order_relaxed) == words.w[1])
+            entry.members.store(0, std::memory_order_release);
+    groups.erase(group);
+    return 0;
+}
+
+// One copy to each process with members; what cannot be sent now is lost, as datagrams may be.
+void Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
+    if (!looked_for_members) {
+        looked_for_members = true;
+        meet_everybody();
+    }
+    const Path& path = *w.path;
+    const Words words = words_of(path.dgid);
+    Packet copy = packet;
+    copy.dest_qpn = multicast_qpn;
+    for (std::size_t i = 0; i < up.size(); ++i) {
+        Peer& peer = *up[i];
+        const bool member = std::any_of(std::begin(peer.directory->groups), std::end(peer.directory->groups),
+                                        [&](const GroupEntry& entry) {
+                                            return entry.members.load(std::memory_order_acquire) != 0 &&
+                                                   entry.gid[0].load(std::memory_order_relaxed) == words.w[0] &&
+                                                   entry.gid[1].load(std::memory_order_relaxed) == words.w[1];
+                                        });
+        if (member && !send(peer, copy, sges, 0, w.length, path, 0)) add(counters_of(*this, *qp.context).dropped);
+    }
+    if (qp.context->hca->link == LinkLayer::ethernet && roce != nullptr)
+        roce->send(qp, path, copy, sges, 0, w.length, nullptr);
+}
+
+}  // namespace loom::hca

@@ -1,0 +1,52 @@
+// Another process of this user, host and network namespace.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "hca/shared.hpp"
+
+namespace loom::hca {
+
+struct Qp;
+
+struct Peer {
+    enum class State : std::uint8_t { connecting, up, dead } state = State::connecting;
+    std::uint32_t slot = 0;
+    std::uint64_t nonce = 0;
+    bool self = false;
+    bool can_copy = false;  // process_vm_* works from here
+    pid_t pid = 0;
+    int socket = -1, pidfd = -1, out_fd = -1;
+    int ignored = -1;       // the socket of its call, when ours counts
+    bool said_bye = false;  // it ended in order
+    bool leaving = false;
+    const Directory* directory = nullptr;  // theirs
+    Outbox* out = nullptr;                 // ours
+    const Outbox* in = nullptr;            // theirs
+
+    // As producer.
+    std::uint64_t tail = 0, taken = 0;            // entries written; of these known to be consumed
+    std::uint64_t bulk_tail = 0, bulk_taken = 0;  // bytes
+    // As consumer.
+    std::uint64_t head = 0, bulk_head = 0;
+
+    bool touched = false;
+    std::vector<Qp*> blocked;  // queue pairs that wait for room, for the connection, or for order
+
+    struct Mapping {
+        std::uint8_t* base = nullptr;
+        std::size_t length = 0;
+    };
+    std::unordered_map<std::uint64_t, Mapping> mappings;  // of their shared memory, by inode
+
+    Peer() = default;
+    Peer(const Peer&) = delete;
+    ~Peer();
+    bool room(std::uint32_t payload);  // for one more entry with that much payload
+};
+
+}  // namespace loom::hca

@@ -1,0 +1,362 @@
+// Queue pairs: making them, moving them through their states, and taking them down.
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "hca/adapter.hpp"
+#include "hca/api.hpp"
+#include "hca/qp_states.hpp"
+#include "hca/roce_wire.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+std::uint32_t mtu_bytes(ibv_mtu mtu) {
+    return 128u << static_cast<unsigned>(mtu);
+}
+
+Gid gid_of(const ibv_gid& gid) {
+    Gid out;
+    std::memcpy(out.data(), gid.raw, 16);
+    return out;
+}
+
+void erase_from(std::vector<Qp*>& list, const Qp* qp) {
+    std::erase(list, qp);
+}
+
+// Back to what a new queue pair is, with both queues empty and no completions for what was in them.
+void reset(Adapter& a, Qp& qp) {
+    a.forget(qp);
+    for (std::uint32_t at = qp.sq_head; at != qp.sq_tail; ++at) qp.wqe(at).path.reset();
+    qp.sq_head = qp.sq_next = qp.sq_tail = 0;
+    qp.rq.head = qp.rq.tail = 0;
+    qp.reads_out = 0;
+    qp.retry_at = qp.rnr_until = 0;
+    qp.wire_position = 0;
+    qp.msn = 0;
+    qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.established = false;
+    qp.answers.clear();
+    qp.atomics = {};
+    qp.path.reset();
+    qp.attr = {};
+}
+
+// Copies the attributes that the mask names. 0 or errno.
+int apply(Adapter& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
+    const auto has = [&](int bit) { return (mask & bit) != 0; };
+    if (has(IBV_QP_PORT) && attr.port_num != 1) return EINVAL;
+    if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index != 0) return EINVAL;
+    if (has(IBV_QP_PATH_MTU) && (attr.path_mtu < IBV_MTU_256 || attr.path_mtu > IBV_MTU_4096)) return EINVAL;
+    if (has(IBV_QP_MAX_QP_RD_ATOMIC) && attr.max_rd_atomic > api::max_rd_atomic) return EINVAL;
+    if (has(IBV_QP_MAX_DEST_RD_ATOMIC) && attr.max_dest_rd_atomic > api::max_rd_atomic) return EINVAL;
+    if (has(IBV_QP_TIMEOUT) && attr.timeout > 31) return EINVAL;
+    if (has(IBV_QP_RETRY_CNT) && attr.retry_cnt > 7) return EINVAL;
+    if (has(IBV_QP_RNR_RETRY) && attr.rnr_retry > 7) return EINVAL;
+    if (has(IBV_QP_MIN_RNR_TIMER) && attr.min_rnr_timer > 31) return EINVAL;
+    if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > psn_mask) return EINVAL;
+    std::shared_ptr<Path> path;
+    if (has(IBV_QP_AV)) {
+        const std::uint32_t dest = has(IBV_QP_DEST_QPN) ? attr.dest_qp_num : qp.attr.dest_qp_num;
+        path = a.resolve(*qp.context, attr.ah_attr, dest, true);
+        if (path == nullptr) return EINVAL;
+        qp.path = path;
+        qp.attr.ah_attr = attr.ah_attr;
+    }
+    if (has(IBV_QP_PORT)) qp.attr.port_num = attr.port_num;
+    if (has(IBV_QP_PKEY_INDEX)) qp.attr.pkey_index = attr.pkey_index;
+    if (has(IBV_QP_QKEY)) qp.attr.qkey = attr.qkey;
+    if (has(IBV_QP_ACCESS_FLAGS)) qp.attr.qp_access_flags = attr.qp_access_flags;
+    if (has(IBV_QP_PATH_MTU)) qp.attr.path_mtu = attr.path_mtu;
+    if (has(IBV_QP_DEST_QPN)) qp.attr.dest_qp_num = attr.dest_qp_num;
+    if (has(IBV_QP_RQ_PSN)) qp.expected_psn = qp.attr.rq_psn = attr.rq_psn & psn_mask;
+    if (has(IBV_QP_SQ_PSN)) qp.next_psn = qp.unacked_psn = qp.attr.sq_psn = attr.sq_psn & psn_mask;
+    if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) qp.attr.max_dest_rd_atomic = attr.max_dest_rd_atomic;
+    if (has(IBV_QP_MAX_QP_RD_ATOMIC)) qp.attr.max_rd_atomic = attr.max_rd_atomic;
+    if (has(IBV_QP_MIN_RNR_TIMER)) qp.attr.min_rnr_timer = attr.min_rnr_timer;
+    if (has(IBV_QP_TIMEOUT)) qp.attr.timeout = attr.timeout;
+    if (has(IBV_QP_RETRY_CNT)) qp.retries_left = qp.attr.retry_cnt = attr.retry_cnt;
+    if (has(IBV_QP_RNR_RETRY)) qp.rnr_left = qp.attr.rnr_retry = attr.rnr_retry;
+    if (has(IBV_QP_PATH_MIG_STATE)) qp.attr.path_mig_state = attr.path_mig_state;
+    if (has(IBV_QP_ALT_PATH)) {
+        qp.attr.alt_ah_attr = attr.alt_ah_attr;
+        qp.attr.alt_pkey_index = attr.alt_pkey_index;
+        qp.attr.alt_port_num = attr.alt_port_num;
+        qp.attr.alt_timeout = attr.alt_timeout;
+    }
+    if (qp.path != nullptr && qp.type() != IBV_QPT_UD)
+        qp.mtu = qp.path->kind == Path::Kind::local ? ring_mtu : mtu_bytes(qp.attr.path_mtu);
+    return 0;
+}
+
+}  // namespace
+
+void RecvQueue::resize(std::uint32_t wanted, std::uint32_t sge) {
+    capacity = wanted;
+    max_sge = std::max(1u, sge);
+    wqes.resize(std::bit_ceil(std::max(1u, wanted)));
+    sges.resize(wqes.size() * max_sge);
+    head = tail = 0;
+}
+
+void Adapter::publish(const Qp& qp) {
+    QpEntry& entry = directory->qps[qp.qpn & (qps_per_process - 1)];
+    entry.whose.store(qp.pd->id | std::uint64_t{qp.attr.dest_qp_num} << 32, std::memory_order_relaxed);
+    entry.what.store(qp.qpn | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
+                         std::uint64_t{static_cast<std::uint8_t>(qp.type())} << 32 |
+                         std::uint64_t{qp.attr.qp_access_flags & 0xffu} << 40,
+                     std::memory_order_release);
+}
+
+void Adapter::forget(Qp& qp) {
+    erase_from(owing, &qp);
+    erase_from(timed, &qp);
+    if (qp.listed_blocked)
+        for (Peer* peer : up) erase_from(peer->blocked, &qp);
+    if (qp.listed_blocked && qp.path != nullptr && qp.path->peer != nullptr) erase_from(qp.path->peer->blocked, &qp);
+    if (qp.listed_blocked)
+        for (const auto& peer : peers)
+            if (peer != nullptr) erase_from(peer->blocked, &qp);
+    if (roce != nullptr) roce->forget(qp);
+    qp.listed_ack = qp.listed_timer = qp.listed_blocked = false;
+}
+
+void Adapter::flush_sends(Qp& qp) {
+    while (qp.sq_head != qp.sq_tail) {
+        SendWqe& w = qp.wqe(qp.sq_head);
+        complete_send(qp, w, IBV_WC_WR_FLUSH_ERR);
+        w.path.reset();
+        ++qp.sq_head;
+    }
+    qp.sq_next = qp.sq_head;
+    qp.reads_out = 0;
+    qp.retry_at = qp.rnr_until = 0;
+}
+
+void Adapter::flush_receives(Qp& qp) {
+    ibv_wc wc{};
+    wc.status = IBV_WC_WR_FLUSH_ERR;
+    wc.opcode = IBV_WC_RECV;
+    wc.qp_num = qp.qpn;
+    if (qp.receiving) {
+        qp.receiving = false;
+        wc.wr_id = qp.recv.wr_id;
+        complete(*qp.recv_cq, wc, false);
+    }
+    if (qp.srq != nullptr) {
+        async_event(*qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp.abi);
+        return;
+    }
+    for (; qp.rq.waiting() != 0; ++qp.rq.head) {
+        wc.wr_id = qp.rq.wqe(qp.rq.head).wr_id;
+        complete(*qp.recv_cq, wc, false);
+    }
+}
+
+void Adapter::to_error(Qp& qp) {
+    if (qp.state() == IBV_QPS_ERR) return;
+    qp.abi.qp_base.state = IBV_QPS_ERR;
+    publish(qp);
+    qp.answers.clear();
+    qp.ack_due = qp.in_message = false;
+    flush_sends(qp);
+    flush_receives(qp);
+}
+
+void Adapter::to_send_error(Qp& qp) {
+    qp.abi.qp_base.state = IBV_QPS_SQE;
+    publish(qp);
+    flush_sends(qp);
+}
+
+std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
+                                       bool connected) {
+    const HcaConfig& hca = *context.hca;
+    auto path = std::make_shared<Path>();
+    path->global = attr.is_global != 0;
+    path->slid = hca.lid;
+    path->dlid = attr.dlid;
+    path->kind = Path::Kind::local;
+    if (path->global) {
+        if (attr.grh.sgid_index >= hca.gids.size()) return nullptr;
+        path->sgid = hca.gids[attr.grh.sgid_index].gid;
+        path->dgid = gid_of(attr.grh.dgid);
+        path->traffic_class = attr.grh.traffic_class;
+        path->hop_limit = attr.grh.hop_limit;
+        path->multicast = path->dgid[0] == 0xff;
+    }
+    if (hca.link == LinkLayer::ethernet) {
+        if (!path->global) return nullptr;  // RoCE has no other addresses
+        path->slid = path->dlid = 0;
+        if (!path->multicast && !RoceWire::is_local(path->dgid)) path->kind = Path::Kind::roce;
+    } else if (!path->multicast && attr.dlid >= 0xc000) {
+        path->multicast = true;
+    }
+    if (path->multicast) path->dlid = 0;
+    if (connected && path->kind == Path::Kind::local) {
+        path->peer = peer_at(slot_of(dest_qpn));
+        // Nobody of ours has that number: on Ethernet it may be another user's process, which only packets reach.
+        if (path->peer == nullptr)
+            path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
+    }
+    if (path->kind == Path::Kind::roce && (roce == nullptr || !roce->open(*this, hca)))
+        path->kind = Path::Kind::nowhere;
+    return path;
+}
+
+namespace api {
+
+Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+    Adapter* a = adapter();
+    if (a == nullptr) return errno = ENODEV, nullptr;
+    if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
+        return errno = EOPNOTSUPP, nullptr;
+    ibv_qp_cap& cap = attr->cap;
+    if (attr->send_cq == nullptr || attr->recv_cq == nullptr || cap.max_send_wr > max_qp_wr ||
+        cap.max_recv_wr > max_qp_wr || cap.max_send_sge > max_sge || cap.max_recv_sge > max_sge ||
+        cap.max_inline_data > max_inline)
+        return errno = EINVAL, nullptr;
+    const Guard guard(*a);
+    std::uint32_t index = 0;
+    for (std::uint32_t tried = 0; tried < qps_per_process && index == 0; ++tried) {
+        const std::uint32_t candidate = a->next_qp;
+        a->next_qp = (a->next_qp + 1) % qps_per_process;
+        if (a->qps[candidate] == nullptr && candidate > 1) index = candidate;
+    }
+    if (index == 0) return errno = ENOMEM, nullptr;
+    if (attr->srq != nullptr) cap.max_recv_wr = cap.max_recv_sge = 0;
+
+    auto* qp = new Qp;
+    qp->qpn = a->slot << index_bits | index;
+    qp->context = &Context::of(pd->context);
+    qp->pd = &Pd::of(pd);
+    qp->send_cq = &Cq::of(attr->send_cq);
+    qp->recv_cq = &Cq::of(attr->recv_cq);
+    qp->srq = attr->srq != nullptr ? &Srq::of(attr->srq) : nullptr;
+    ibv_qp& abi = qp->abi.qp_base;
+    abi.context = pd->context;
+    abi.qp_context = attr->qp_context;
+    abi.pd = pd;
+    abi.send_cq = attr->send_cq;
+    abi.recv_cq = attr->recv_cq;
+    abi.srq = attr->srq;
+    abi.handle = index;
+    abi.qp_num = qp->qpn;
+    abi.state = IBV_QPS_RESET;
+    abi.qp_type = attr->qp_type;
+    pthread_mutex_init(&abi.mutex, nullptr);
+    pthread_cond_init(&abi.cond, nullptr);
+    qp->init = *attr;
+    // One place is always there, for the list of an inlined request and for queues of length 0.
+    qp->init.cap.max_send_sge = cap.max_send_sge = std::max(1u, cap.max_send_sge);
+    qp->sq.resize(std::bit_ceil(std::max(1u, cap.max_send_wr)));
+    qp->sq_sges.resize(qp->sq.size() * cap.max_send_sge);
+    qp->sq_inline.resize(qp->sq.size() * cap.max_inline_data);
+    if (qp->srq == nullptr) qp->rq.resize(cap.max_recv_wr, cap.max_recv_sge);
+    if (attr->qp_type == IBV_QPT_UD) qp->mtu = 4096;
+    a->qps[index] = qp;
+    ++qp->pd->users;
+    ++qp->send_cq->users;
+    ++qp->recv_cq->users;
+    if (qp->srq != nullptr) ++qp->srq->users;
+    ++qp->context->users;
+    a->publish(*qp);
+    if (qp->context->hca->link == LinkLayer::ethernet && a->roce != nullptr) a->roce->open(*a, *qp->context->hca);
+    return qp;
+}
+
+int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    const Guard guard(*a);
+    Qp& qp = Qp::of(abi);
+    if ((mask & IBV_QP_CUR_STATE) != 0 && attr->cur_qp_state != qp.state()) return EINVAL;
+    const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state();
+    const Transition change = transition(qp.type(), qp.state(), to);
+    const int given = mask & ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
+    if (!change.legal || (given & change.required) != change.required ||
+        (given & ~(change.required | change.optional)) != 0)
+        return EINVAL;
+    if (to == IBV_QPS_RESET) {
+        reset(*a, qp);
+        abi->state = to;
+        a->publish(qp);
+        return 0;
+    }
+    if (to == IBV_QPS_ERR) {
+        a->to_error(qp);
+        return 0;
+    }
+    if (const int error = apply(*a, qp, *attr, given); error != 0) return error;
+    abi->state = to;
+    a->publish(qp);
+    if (to == IBV_QPS_RTS) a->run(qp);
+    if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attr->en_sqd_async_notify != 0) {
+        qp.drain_event = true;
+        a->look_if_drained(qp);
+    }
+    return 0;
+}
+
+int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    const Guard guard(*a);
+    const Qp& qp = Qp::of(abi);
+    *attr = qp.attr;
+    attr->qp_state = attr->cur_qp_state = abi->state;
+    attr->rq_psn = qp.expected_psn;
+    attr->sq_psn = qp.next_psn;
+    attr->cap = qp.init.cap;
+    attr->sq_draining = qp.state() == IBV_QPS_SQD && qp.sq_head != qp.sq_next ? 1 : 0;
+    *init = qp.init;
+    return 0;
+}
+
+int destroy_qp(ibv_qp* abi) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    Guard guard(*a);
+    Qp& qp = Qp::of(abi);
+    if (qp.groups != 0) return EBUSY;
+    std::erase_if(qp.context->async.waiting, [&](const ibv_async_event& event) {
+        const bool of_qp = event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_QP_REQ_ERR ||
+                           event.event_type == IBV_EVENT_QP_ACCESS_ERR || event.event_type == IBV_EVENT_COMM_EST ||
+                           event.event_type == IBV_EVENT_SQ_DRAINED ||
+                           event.event_type == IBV_EVENT_QP_LAST_WQE_REACHED;
+        if (of_qp && event.element.qp == abi) take_event(qp.context->async.fd);
+        return of_qp && event.element.qp == abi;
+    });
+    a->acknowledged.wait(guard.lock(), [&] { return qp.events == qp.acknowledged; });
+    a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
+    a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
+    // Completions of a queue pair that is gone are gone too.
+    for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
+        std::uint32_t kept = cq->head;
+        const std::uint32_t ring_mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
+        for (std::uint32_t at = cq->head; at != cq->tail; ++at)
+            if (cq->ring[at & ring_mask].wc.qp_num != qp.qpn) cq->ring[kept++ & ring_mask] = cq->ring[at & ring_mask];
+        cq->tail = kept;
+        --cq->users;
+    }
+    a->forget(qp);
+    --qp.pd->users;
+    if (qp.srq != nullptr) --qp.srq->users;
+    --qp.context->users;
+    pthread_mutex_destroy(&abi->mutex);
+    pthread_cond_destroy(&abi->cond);
+    delete &qp;
+    return 0;
+}
+
+}  // namespace api
+
+void Adapter::look_if_drained(Qp& qp) {
+    if (!qp.drain_event || qp.state() != IBV_QPS_SQD || qp.sq_head != qp.sq_next) return;
+    qp.drain_event = false;
+    async_event(*qp.context, IBV_EVENT_SQ_DRAINED, &qp.abi);
+}
+
+}  // namespace loom::hca

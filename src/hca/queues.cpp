@@ -1,0 +1,243 @@
+// Completion queues, channels and asynchronous events as programs use them.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+
+#include "hca/adapter.hpp"
+#include "hca/api.hpp"
+
+namespace loom::hca {
+
+void take_event(int fd) {
+    // The program may read it at the same time: then that read was for this event, and finds nothing.
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags < 0) return;
+    if ((flags & O_NONBLOCK) == 0) fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    eventfd_t one = 0;
+    eventfd_read(fd, &one);
+    if ((flags & O_NONBLOCK) == 0) fcntl(fd, F_SETFL, flags);
+}
+
+namespace {
+
+// Waits for one event as a read of the descriptor does: blocking unless the program made it non-blocking.
+template <class Event, class Give>
+int next_event(EventQueue<Event>& queue, Give give) {
+    while (true) {
+        eventfd_t one = 0;
+        if (eventfd_read(queue.fd, &one) != 0) {
+            if (errno == EINTR) continue;
+            return -1;
+        }
+        Adapter* a = adapter();
+        if (a == nullptr) return errno = ENODEV, -1;
+        const Guard guard(*a);
+        if (queue.waiting.empty()) continue;
+        const Event event = queue.waiting.front();
+        queue.waiting.pop_front();
+        give(event);
+        return 0;
+    }
+}
+
+}  // namespace
+
+namespace api {
+
+ibv_comp_channel* create_channel(Context& context) {
+    Adapter* a = adapter();
+    if (a == nullptr) return errno = ENODEV, nullptr;
+    const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+    if (fd < 0) return nullptr;
+    const Guard guard(*a);
+    auto* channel = new Channel;
+    channel->abi.context = context.abi();
+    channel->abi.fd = channel->events.fd = fd;
+    ++context.users;
+    return &channel->abi;
+}
+
+int destroy_channel(ibv_comp_channel* abi) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    const Guard guard(*a);
+    Channel& channel = Channel::of(abi);
+    if (channel.users != 0) return EBUSY;
+    ::close(channel.events.fd);
+    --Context::of(abi->context).users;
+    delete &channel;
+    return 0;
+}
+
+int get_cq_event(ibv_comp_channel* abi, ibv_cq** cq, void** cq_context) {
+    return next_event(Channel::of(abi).events, [&](Cq* event) {
+        ++event->events;
+        *cq = reinterpret_cast<ibv_cq*>(&event->abi);
+        *cq_context = event->abi.cq_context;
+    });
+}
+
+void ack_cq_events(ibv_cq* abi, unsigned count) {
+    Adapter* a = adapter();
+    if (a == nullptr) return;
+    const Guard guard(*a);
+    Cq::of(abi).acknowledged += count;
+    a->acknowledged.notify_all();
+}
+
+int get_async_event(Context& context, ibv_async_event* out) {
+    return next_event(context.async, [&](const ibv_async_event& event) {
+        *out = event;
+        switch (event.event_type) {
+            case IBV_EVENT_CQ_ERR:
+                ++Cq::of(event.element.cq).async_events;
+                break;
+            case IBV_EVENT_SRQ_LIMIT_REACHED:
+            case IBV_EVENT_SRQ_ERR:
+                ++Srq::of(event.element.srq).events;
+                break;
+            case IBV_EVENT_QP_FATAL:
+            case IBV_EVENT_QP_REQ_ERR:
+            case IBV_EVENT_QP_ACCESS_ERR:
+            case IBV_EVENT_COMM_EST:
+            case IBV_EVENT_SQ_DRAINED:
+            case IBV_EVENT_QP_LAST_WQE_REACHED:
+                ++Qp::of(event.element.qp).events;
+                break;
+            default:
+                break;
+        }
+    });
+}
+
+void ack_async_event(ibv_async_event* event) {
+    Adapter* a = adapter();
+    if (a == nullptr) return;
+    const Guard guard(*a);
+    switch (event->event_type) {
+        case IBV_EVENT_CQ_ERR:
+            ++Cq::of(event->element.cq).async_acknowledged;
+            break;
+        case IBV_EVENT_SRQ_LIMIT_REACHED:
+        case IBV_EVENT_SRQ_ERR:
+            ++Srq::of(event->element.srq).acknowledged;
+            break;
+        case IBV_EVENT_QP_FATAL:
+        case IBV_EVENT_QP_REQ_ERR:
+        case IBV_EVENT_QP_ACCESS_ERR:
+        case IBV_EVENT_COMM_EST:
+        case IBV_EVENT_SQ_DRAINED:
+        case IBV_EVENT_QP_LAST_WQE_REACHED:
+            ++Qp::of(event->element.qp).acknowledged;
+            break;
+        default:
+            break;
+    }
+    a->acknowledged.notify_all();
+}
+
+Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* channel, int vector) {
+    Adapter* a = adapter();
+    if (a == nullptr) return errno = ENODEV, nullptr;
+    if (cqe < 1 || cqe > static_cast<int>(max_cqe) || vector < 0 || vector >= context.verbs.context.num_comp_vectors)
+        return errno = EINVAL, nullptr;
+    const Guard guard(*a);
+    auto* cq = new Cq;
+    cq->context = &context;
+    cq->channel = channel != nullptr ? &Channel::of(channel) : nullptr;
+    cq->ring.resize(std::bit_ceil(static_cast<std::uint32_t>(cqe)));
+    cq->abi.context = context.abi();
+    cq->abi.channel = channel;
+    cq->abi.cq_context = cq_context;
+    cq->abi.cqe = static_cast<int>(cq->ring.size());
+    pthread_mutex_init(&cq->abi.mutex, nullptr);
+    pthread_cond_init(&cq->abi.cond, nullptr);
+    if (cq->channel != nullptr) ++cq->channel->users;
+    ++context.users;
+    return cq;
+}
+
+int resize_cq(ibv_cq* abi, int cqe) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    const Guard guard(*a);
+    Cq& cq = Cq::of(abi);
+    if (cqe < 1 || cqe > static_cast<int>(max_cqe) || static_cast<std::uint32_t>(cqe) < cq.waiting()) return EINVAL;
+    std::vector<Cqe> ring(std::bit_ceil(static_cast<std::uint32_t>(cqe)));
+    const std::uint32_t waiting = cq.waiting();
+    for (std::uint32_t i = 0; i < waiting; ++i) ring[i] = cq.ring[(cq.head + i) & (cq.ring.size() - 1)];
+    cq.ring = std::move(ring);
+    cq.head = 0;
+    cq.tail = waiting;
+    cq.abi.cqe = static_cast<int>(cq.ring.size());
+    return 0;
+}
+
+int destroy_cq(ibv_cq* abi) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    Guard guard(*a);
+    Cq& cq = Cq::of(abi);
+    if (cq.users != 0) return EBUSY;
+    if (cq.channel != nullptr) {
+        for (std::size_t n = std::erase(cq.channel->events.waiting, &cq); n > 0; --n) take_event(cq.channel->events.fd);
+        --cq.channel->users;
+    }
+    std::erase_if(cq.context->async.waiting, [&](const ibv_async_event& event) {
+        const bool ours = event.event_type == IBV_EVENT_CQ_ERR && event.element.cq == abi;
+        if (ours) take_event(cq.context->async.fd);
+        return ours;
+    });
+    a->acknowledged.wait(guard.lock(),
+                         [&] { return cq.events == cq.acknowledged && cq.async_events == cq.async_acknowledged; });
+    --cq.context->users;
+    pthread_mutex_destroy(&cq.abi.mutex);
+    pthread_cond_destroy(&cq.abi.cond);
+    delete &cq;
+    return 0;
+}
+
+int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
+    Adapter* a = adapter();
+    if (a == nullptr) return -1;
+    const Guard guard(*a);
+    Cq& cq = Cq::of(abi);
+    a->attend();
+    if (cq.waiting() == 0) a->progress();
+    int taken = 0;
+    const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
+    while (taken < count && cq.head != cq.tail) wc[taken++] = cq.ring[cq.head++ & mask].wc;
+    return taken;
+}
+
+int poll_one(Cq& cq) {
+    Adapter* a = adapter();
+    if (a == nullptr) return EINVAL;
+    const Guard guard(*a);
+    a->attend();
+    if (cq.waiting() == 0) a->progress();
+    if (cq.waiting() == 0) return ENOENT;
+    cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
+    cq.abi.wr_id = cq.current.wc.wr_id;
+    cq.abi.status = cq.current.wc.status;
+    return 0;
+}
+
+int req_notify(ibv_cq* abi, int solicited_only) {
+    Adapter* a = adapter();
+    if (a == nullptr) return ENODEV;
+    const Guard guard(*a);
+    Cq& cq = Cq::of(abi);
+    // What has arrived and was not taken in yet came before: it is seen by the poll that follows, without an event.
+    a->progress();
+    if (cq.armed != Armed::any) cq.armed = solicited_only != 0 ? Armed::solicited : Armed::any;
+    a->kick();
+    return 0;
+}
+
+}  // namespace api
+
+}  // namespace loom::hca

@@ -1,0 +1,543 @@
+// The receiving half: checks what arrives, puts it where it belongs, and owes answers.
+#include <algorithm>
+#include <cstring>
+
+#include "hca/adapter.hpp"
+#include "hca/roce_wire.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+constexpr std::uint32_t grh_bytes = 40;
+
+bool begins(Op op) {
+    return op == Op::send_first || op == Op::send_only || op == Op::send_only_imm || op == Op::write_first ||
+           op == Op::write_only || op == Op::write_only_imm || op == Op::send_by_reference;
+}
+bool ends(Op op) {
+    return op != Op::send_first && op != Op::send_middle && op != Op::write_first && op != Op::write_middle;
+}
+bool is_write(Op op) {
+    return op >= Op::write_first && op <= Op::write_only_imm;
+}
+// Takes a receive: all sends, and writes that end with an immediate.
+bool takes_receive(Op op) {
+    return !is_write(op) || op == Op::write_last_imm || op == Op::write_only_imm;
+}
+
+// Gives the receiver what a global routing header would show: IPv4 in the last 20 bytes for mapped addresses.
+void write_grh(std::uint8_t* out, const Gid& sgid, const Gid& dgid, std::uint8_t traffic_class, std::uint32_t payload) {
+    std::memset(out, 0, grh_bytes);
+    const auto length = static_cast<std::uint16_t>(payload + 24);  // BTH, DETH, CRC
+    if (is_mapped(sgid) && is_mapped(dgid)) {
+        std::uint8_t* ip = out + 20;
+        ip[0] = 0x45;
+        ip[1] = traffic_class;
+        const auto total = static_cast<std::uint16_t>(length + 28);
+        ip[2] = static_cast<std::uint8_t>(total >> 8);
+        ip[3] = static_cast<std::uint8_t>(total);
+        ip[6] = 0x40;
+        ip[8] = 64;
+        ip[9] = 17;
+        std::memcpy(ip + 12, sgid.data() + 12, 4);
+        std::memcpy(ip + 16, dgid.data() + 12, 4);
+        std::uint32_t sum = 0;
+        for (int i = 0; i < 20; i += 2) sum += static_cast<std::uint32_t>(ip[i] << 8 | ip[i + 1]);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = ~((sum & 0xffff) + (sum >> 16));
+        ip[10] = static_cast<std::uint8_t>(sum >> 8);
+        ip[11] = static_cast<std::uint8_t>(sum);
+        return;
+    }
+    out[0] = static_cast<std::uint8_t>(0x60 | traffic_class >> 4);
+    out[1] = static_cast<std::uint8_t>(traffic_class << 4);
+    out[4] = static_cast<std::uint8_t>(length >> 8);
+    out[5] = static_cast<std::uint8_t>(length);
+    out[6] = 0x1b;
+    out[7] = 64;
+    std::memcpy(out + 8, sgid.data(), 16);
+    std::memcpy(out + 24, dgid.data(), 16);
+}
+
+enum class Taken : std::uint8_t { yes, none, bad_memory };
+
+// Takes the next receive of the queue pair or its shared queue, with its addresses turned into memory.
+Taken take_receive(Adapter& a, Qp& qp) {
+    RecvQueue& queue = qp.srq != nullptr ? qp.srq->queue : qp.rq;
+    if (queue.waiting() == 0) return Taken::none;
+    const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
+    qp.recv = queue.wqe(queue.head);
+    const ibv_sge* sges = queue.sges_of(queue.head);
+    qp.recv_sges.assign(sges, sges + qp.recv.sges);
+    ++queue.head;
+    if (qp.srq != nullptr && qp.srq->limit != 0 && queue.waiting() < qp.srq->limit) {
+        qp.srq->limit = 0;
+        a.async_event(*qp.context, IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi);
+    }
+    for (ibv_sge& piece : qp.recv_sges) {
+        std::uint8_t* memory = a.local_memory(piece.lkey, piece.addr, piece.length, pd, IBV_ACCESS_LOCAL_WRITE);
+        if (memory == nullptr && piece.length != 0) return Taken::bad_memory;
+        piece.addr = reinterpret_cast<std::uint64_t>(memory);
+    }
+    return Taken::yes;
+}
+
+void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes) {
+    for (const ibv_sge& piece : sges) {
+        if (bytes.empty()) return;
+        if (offset >= piece.length) {
+            offset -= piece.length;
+            continue;
+        }
+        const std::size_t take = std::min<std::size_t>(piece.length - offset, bytes.size());
+        std::memcpy(reinterpret_cast<std::uint8_t*>(piece.addr) + offset, bytes.data(), take);
+        bytes = bytes.subspan(take);
+        offset = 0;
+    }
+}
+
+ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opcode, std::uint32_t length) {
+    ibv_wc wc{};
+    wc.wr_id = qp.recv.wr_id;
+    wc.status = status;
+    wc.opcode = opcode;
+    wc.byte_len = length;
+    wc.qp_num = qp.qpn;
+    return wc;
+}
+
+// Tells the requester that its request was refused, and stops.
+void refuse(Adapter& a, Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
+    a.answer(qp);  // what is owed goes before
+    Packet nak;
+    nak.op = Op::acknowledge;
+    nak.service = Service::rc;
+    nak.dest_qpn = qp.attr.dest_qp_num;
+    nak.psn = psn;
+    nak.msn = qp.msn;
+    nak.syndrome = static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code));
+    if (qp.type() == IBV_QPT_RC) a.wire_send(qp, *qp.path, nak, {}, 0, 0, 0);
+    if (code == Nak::sequence) return;
+    a.async_event(*qp.context, event, &qp.abi);
+    a.to_error(qp);
+}
+
+}  // namespace
+
+void Adapter::owe(Qp& qp) {
+    if (qp.listed_ack) return;
+    qp.listed_ack = true;
+    owing.push_back(&qp);
+}
+
+void Adapter::on_packet(const Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    if (packet.dest_qpn == multicast_qpn) {
+        on_multicast(arrival);
+        return;
+    }
+    Qp* qp = slot_of(packet.dest_qpn) == slot ? qps[packet.dest_qpn & (qps_per_process - 1)] : nullptr;
+    if (qp == nullptr || qp->qpn != packet.dest_qpn) return;
+    PortCounters& counters = counters_of(*this, *qp->context);
+    add(counters.received_packets);
+    if (arrival.dlid != 0 && arrival.dlid != qp->context->hca->lid) {
+        add(counters.dropped);
+        return;
+    }
+    if (packet.service == Service::ud && qp->type() == IBV_QPT_UD) {
+        on_datagram(*qp, arrival);
+        return;
+    }
+    const Service expected = qp->type() == IBV_QPT_RC ? Service::rc : Service::uc;
+    if (packet.service != expected || qp->type() == IBV_QPT_UD || qp->path == nullptr) {
+        add(counters.dropped);
+        return;
+    }
+    // A connected queue pair listens to its partner alone.
+    if (arrival.from != nullptr
+            ? qp->path->peer.get() != arrival.from || (is_request(packet.op) && packet.src_qpn != qp->attr.dest_qp_num)
+            : qp->path->kind != Path::Kind::roce || arrival.sgid == nullptr || *arrival.sgid != qp->path->dgid) {
+        add(counters.dropped);
+        return;
+    }
+    if (!is_request(packet.op))
+        on_answer(*qp, packet, arrival.payload);
+    else if (qp->state() == IBV_QPS_RTR || qp->state() == IBV_QPS_RTS || qp->state() == IBV_QPS_SQD ||
+             qp->state() == IBV_QPS_SQE)
+        on_request(*qp, arrival);
+    else
+        add(counters.dropped);
+}
+
+void Adapter::on_request(Qp& qp, const Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    const Op op = packet.op;
+    const bool reliable = qp.type() == IBV_QPT_RC;
+    PortCounters& counters = counters_of(*this, *qp.context);
+
+    const std::int32_t ahead = psn_distance(packet.psn, qp.expected_psn);
+    if (ahead != 0) {
+        if (!reliable) {
+            // UC: the message in progress is lost; the next one that begins is taken.
+            if (qp.receiving) {
+                qp.receiving = false;
+                --(qp.srq != nullptr ? qp.srq->queue : qp.rq).head;
+            }
+            qp.in_message = false;
+            if (!begins(op)) return;
+            qp.expected_psn = packet.psn;
+        } else if (ahead > 0) {
+            if (qp.nak_sent) return;
+            qp.nak_sent = true;
+            add(counters.sequence_naks);
+            refuse(*this, qp, qp.expected_psn, Nak::sequence, IBV_EVENT_QP_REQ_ERR);
+            return;
+        } else {
+            repeat(qp, packet);
+            return;
+        }
+    }
+    if (!qp.established && qp.state() == IBV_QPS_RTR) async_event(*qp.context, IBV_EVENT_COMM_EST, &qp.abi);
+    qp.established = true;
+
+    const auto reject = [&](Nak code, ibv_event_type event) {
+        if (qp.receiving) {
+            const ibv_wc_status status = code == Nak::invalid_request ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
+            qp.receiving = false;
+            if (reliable || status == IBV_WC_LOC_PROT_ERR)
+                complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+        }
+        qp.in_message = false;
+        if (reliable) refuse(*this, qp, packet.psn, code, event);
+    };
+
+    if (op == Op::read_request || has_atomic(op)) {
+        if (!reliable || qp.in_message) return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        serve_read_or_atomic(qp, packet);
+        return;
+    }
+    const bool write = is_write(op);
+    if (begins(op) == qp.in_message || (qp.in_message && write != qp.message_is_write))
+        return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+    if (op == Op::send_by_reference && arrival.from == nullptr) return;
+
+    // A receive is taken by the first packet of a send, and by the last of a write with immediate.
+    const bool wants_receive = takes_receive(op) && (write ? ends(op) : begins(op));
+    if (wants_receive && (qp.srq != nullptr ? qp.srq->queue : qp.rq).waiting() == 0) {
+        if (!reliable) {
+            qp.expected_psn = (packet.psn + 1) & psn_mask;
+            qp.in_message = false;
+            add(counters.dropped);
+            return;
+        }
+        qp.nak_sent = true;  // what follows it is out of sequence, and need not be told
+        answer(qp);
+        add(counters.rnr_naks);
+        Packet nak;
+        nak.op = Op::acknowledge;
+        nak.service = Service::rc;
+        nak.dest_qpn = qp.attr.dest_qp_num;
+        nak.psn = packet.psn;
+        nak.msn = qp.msn;
+        nak.syndrome = static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer);
+        wire_send(qp, *qp.path, nak, {}, 0, 0, 0);
+        return;
+    }
+    qp.nak_sent = false;
+
+    const std::uint32_t carried = (arrival.flags & Entry::placed) != 0 || op == Op::send_by_reference
+                                      ? packet.dma_length
+                                      : static_cast<std::uint32_t>(arrival.payload.size());
+    if (begins(op)) {
+        qp.in_message = true;
+        qp.message_is_write = write;
+        qp.received = 0;
+        if (write) {
+            qp.write_address = packet.remote_address;
+            qp.write_left = packet.dma_length;
+            qp.write_rkey = packet.rkey;
+            const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
+            if (packet.dma_length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, packet.dma_length,
+                                                                qp.pd, IBV_ACCESS_REMOTE_WRITE) == nullptr))
+                return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+        }
+    }
+    if (wants_receive) {
+        switch (take_receive(*this, qp)) {
+            case Taken::yes:
+                qp.receiving = true;
+                break;
+            case Taken::none:
+                return;
+            case Taken::bad_memory:
+                qp.in_message = false;
+                complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV, 0), true);
+                if (reliable)
+                    refuse(*this, qp, packet.psn, Nak::remote_operational, IBV_EVENT_QP_FATAL);
+                else
+                    to_error(qp);
+                return;
+        }
+    }
+    if (write) {
+        if (carried > qp.write_left || (ends(op) && carried != qp.write_left))
+            return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        if (!arrival.payload.empty()) {
+            std::uint8_t* memory =
+                local_memory(qp.write_rkey, qp.write_address, carried, qp.pd, IBV_ACCESS_REMOTE_WRITE);
+            if (memory == nullptr) return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+            store_in_order(memory, arrival.payload);
+        }
+        qp.write_address += carried;
+        qp.write_left -= carried;
+    } else {
+        std::uint64_t room = 0;
+        for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
+        if (std::uint64_t{qp.received} + carried > room) {
+            qp.receiving = false;
+            qp.in_message = false;
+            complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0), true);
+            if (reliable)
+                refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+            else
+                to_error(qp);
+            return;
+        }
+        if (op == Op::send_by_reference) {
+            if (!pull(*arrival.from, arrival.payload, packet.dma_length, qp.recv_sges))
+                return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
+        } else {
+            scatter(qp.recv_sges, qp.received, arrival.payload);
+        }
+    }
+    qp.received += carried;
+    const Way way = arrival.from == nullptr                 ? Way::roce
+                    : op == Op::send_by_reference           ? Way::direct
+                    : (arrival.flags & Entry::carried) != 0 ? Way::target
+                                                            : Way::store;
+    if ((arrival.flags & Entry::placed) == 0) add(counters.received_bytes[static_cast<std::size_t>(way)], carried);
+    qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
+    if (ends(op)) {
+        qp.in_message = false;
+        qp.msn = (qp.msn + 1) & psn_mask;
+        if (qp.receiving) {
+            qp.receiving = false;
+            ibv_wc wc =
+                receive_completion(qp, IBV_WC_SUCCESS, write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, qp.received);
+            wc.src_qp = qp.attr.dest_qp_num;
+            wc.slid = arrival.slid;
+            if (has_immediate(op) || (op == Op::send_by_reference && packet.rkey != 0)) {
+                wc.wc_flags |= IBV_WC_WITH_IMM;
+                wc.imm_data = packet.imm;
+            }
+            complete(*qp.recv_cq, wc, packet.solicited);
+        }
+    }
+    if (reliable && (packet.ack_request || arrival.from == nullptr)) {
+        qp.ack_due = qp.ack_due || packet.ack_request;
+        if (qp.ack_due) owe(qp);
+    }
+}
+
+// Memory is written in rising order, the last bytes after all others: programs poll them.
+void Adapter::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
+    const std::size_t tail_bytes = std::min<std::size_t>(bytes.size(), 8), early = bytes.size() - tail_bytes;
+    std::memcpy(to, bytes.data(), early);
+    std::atomic_thread_fence(std::memory_order_release);
+    if (tail_bytes == 8 && reinterpret_cast<std::uintptr_t>(to + early) % 8 == 0) {
+        std::uint64_t word;
+        std::memcpy(&word, bytes.data() + early, 8);
+        __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + early), word, __ATOMIC_RELEASE);
+        return;
+    }
+    for (std::size_t i = early; i < bytes.size(); ++i) __atomic_store_n(to + i, bytes[i], __ATOMIC_RELEASE);
+}
+
+void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
+    const bool read = packet.op == Op::read_request;
+    const std::uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
+    const std::uint32_t length = read ? packet.dma_length : 8;
+    if (qp.answers.size() >= std::max<std::uint32_t>(qp.attr.max_dest_rd_atomic, 1))
+        return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+    if (!read && packet.remote_address % 8 != 0)
+        return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+    std::uint8_t* memory = nullptr;
+    if (length != 0) {
+        if ((qp.attr.qp_access_flags & right) != 0)
+            memory = local_memory(packet.rkey, packet.remote_address, length, qp.pd, right);
+        if (memory == nullptr) return refuse(*this, qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+    }
+    qp.nak_sent = false;
+    qp.msn = (qp.msn + 1) & psn_mask;
+    Answer due;
+    due.psn = packet.psn;
+    due.msn = qp.msn;
+    if (read) {
+        due.kind = Answer::Kind::read;
+        due.address = packet.remote_address;
+        due.rkey = packet.rkey;
+        due.left = length;
+        const std::uint32_t packets = std::max(1u, (length + qp.mtu - 1) / qp.mtu);
+        qp.expected_psn = (qp.expected_psn + packets) & psn_mask;
+    } else {
+        due.kind = Answer::Kind::atomic;
+        auto* word = reinterpret_cast<std::uint64_t*>(memory);
+        std::uint64_t original;
+        if (packet.op == Op::fetch_add) {
+            original = __atomic_fetch_add(word, packet.swap_or_add, __ATOMIC_SEQ_CST);
+        } else {
+            original = packet.compare;
+            __atomic_compare_exchange_n(word, &original, packet.swap_or_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+        }
+        due.address = original;
+        qp.atomics[qp.atomics_at++ % qp.atomics.size()] = {packet.psn, original};
+        qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
+    }
+    qp.ack_due = false;  // the answer acknowledges what came before
+    qp.answers.push_back(due);
+    owe(qp);
+}
+
+// A request that was served before has come again: its answer was lost.
+void Adapter::repeat(Qp& qp, const Packet& packet) {
+    if (packet.op == Op::read_request) {
+        const std::uint32_t length = packet.dma_length;
+        const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) != 0;
+        if (length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, length, qp.pd,
+                                                 IBV_ACCESS_REMOTE_READ) == nullptr))
+            return;
+        // The new answer replaces an old one for the same read that is still being sent.
+        std::erase_if(qp.answers, [&](const Answer& answer) { return psn_distance(answer.psn, packet.psn) >= 0; });
+        if (qp.answers.size() > qp.attr.max_dest_rd_atomic) return;
+        Answer due;
+        due.kind = Answer::Kind::read;
+        due.psn = packet.psn;
+        due.msn = qp.msn;
+        due.address = packet.remote_address;
+        due.rkey = packet.rkey;
+        due.left = length;
+        qp.answers.push_back(due);
+        owe(qp);
+    } else if (has_atomic(packet.op)) {
+        for (const Qp::AtomicResult& known : qp.atomics) {
+            if (known.psn != packet.psn) continue;
+            Answer due;
+            due.kind = Answer::Kind::atomic;
+            due.psn = packet.psn;
+            due.msn = qp.msn;
+            due.address = known.original;
+            qp.answers.push_back(due);
+            owe(qp);
+            return;
+        }
+    } else {
+        qp.ack_due = true;
+        owe(qp);
+    }
+}
+
+void Adapter::answer(Qp& qp) {
+    if (qp.path == nullptr) return;
+    Packet packet;
+    packet.service = Service::rc;
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    while (!qp.answers.empty()) {
+        Answer& due = qp.answers.front();
+        packet.msn = due.msn;
+        packet.psn = due.psn;
+        packet.syndrome = syndrome_ack;
+        if (due.kind == Answer::Kind::atomic) {
+            packet.op = Op::atomic_acknowledge;
+            packet.swap_or_add = due.address;
+            if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        } else {
+            while (true) {
+                const std::uint32_t length = std::min(due.left, qp.mtu);
+                const bool last = length == due.left;
+                std::uint8_t* memory =
+                    length == 0 ? nullptr : local_memory(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
+                if (memory == nullptr && length != 0) {  // deregistered meanwhile
+                    const std::uint32_t psn = due.psn;
+                    qp.answers.clear();
+                    refuse(*this, qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+                    return;
+                }
+                packet.psn = due.psn;
+                packet.op = due.first ? (last ? Op::read_response_only : Op::read_response_first)
+                                      : (last ? Op::read_response_last : Op::read_response_middle);
+                if (!wire_send(qp, *qp.path, packet, {}, 0, length, Entry::carried, memory)) return;
+                add(counters_of(*this, *qp.context)
+                        .sent_bytes[static_cast<std::size_t>(qp.path->kind == Path::Kind::roce ? Way::roce
+                                                                                               : Way::target)],
+                    length);
+                due.first = false;
+                due.psn = (due.psn + 1) & psn_mask;
+                due.address += length;
+                due.left -= length;
+                if (last) break;
+            }
+        }
+        qp.answers.pop_front();
+    }
+    if (qp.ack_due) {
+        packet.op = Op::acknowledge;
+        packet.psn = (qp.expected_psn - 1) & psn_mask;
+        packet.msn = qp.msn;
+        packet.syndrome = syndrome_ack;
+        if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        qp.ack_due = false;
+    }
+}
+
+void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
+    PortCounters& counters = counters_of(*this, *qp.context);
+    const Packet& packet = arrival.packet;
+    const ibv_qp_state state = qp.state();
+    const bool ready = state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
+    if (!ready || packet.qkey != qp.attr.qkey || (packet.op != Op::send_only && packet.op != Op::send_only_imm) ||
+        arrival.payload.size() > 4096) {
+        add(counters.dropped);
+        return;
+    }
+    const Taken taken = take_receive(*this, qp);
+    if (taken == Taken::none) {
+        add(counters.dropped);
+        return;
+    }
+    const auto length = static_cast<std::uint32_t>(arrival.payload.size());
+    std::uint64_t room = 0;
+    for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
+    if (taken == Taken::bad_memory || room < length + grh_bytes) {
+        const ibv_wc_status status = taken == Taken::bad_memory ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
+        complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+        to_error(qp);
+        return;
+    }
+    if (arrival.sgid != nullptr) {
+        std::uint8_t grh[grh_bytes];
+        write_grh(grh, *arrival.sgid, *arrival.dgid, arrival.traffic_class, length);
+        scatter(qp.recv_sges, 0, grh);
+    }
+    scatter(qp.recv_sges, grh_bytes, arrival.payload);
+    add(counters.received_bytes[static_cast<std::size_t>(arrival.from == nullptr ? Way::roce : Way::store)], length);
+    ibv_wc wc = receive_completion(qp, IBV_WC_SUCCESS, IBV_WC_RECV, length + grh_bytes);
+    wc.src_qp = packet.src_qpn;
+    wc.slid = arrival.slid;
+    if (arrival.sgid != nullptr) wc.wc_flags |= IBV_WC_GRH;
+    if (has_immediate(packet.op)) {
+        wc.wc_flags |= IBV_WC_WITH_IMM;
+        wc.imm_data = packet.imm;
+    }
+    complete(*qp.recv_cq, wc, packet.solicited);
+}
+
+void Adapter::on_multicast(const Arrival& arrival) {
+    if (arrival.dgid == nullptr || arrival.packet.service != Service::ud) return;
+    for (Group& group : groups) {
+        if (group.gid != *arrival.dgid) continue;
+        for (std::size_t i = 0; i < group.members.size(); ++i) on_datagram(*group.members[i], arrival);
+    }
+}
+
+}  // namespace loom::hca
