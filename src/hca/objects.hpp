@@ -232,6 +232,11 @@ struct Qp {
     static Qp& of(ibv_qp_ex* abi) { return *reinterpret_cast<Qp*>(abi); }
     [[nodiscard]] ibv_qp_state state() const { return abi.qp_base.state; }
     [[nodiscard]] ibv_qp_type type() const { return abi.qp_base.qp_type; }
+    // What the peer may do. Who serves no reads at a time serves none at all.
+    [[nodiscard]] std::uint32_t rights() const {
+        constexpr std::uint32_t answered = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+        return attr.qp_access_flags & ~(attr.max_dest_rd_atomic == 0 ? answered : 0u);
+    }
     [[nodiscard]] std::uint32_t sq_mask() const { return static_cast<std::uint32_t>(sq.size()) - 1; }
     [[nodiscard]] SendWqe& wqe(std::uint32_t at) { return sq[at & sq_mask()]; }
     [[nodiscard]] ibv_sge* sges_of(std::uint32_t at) {

@@ -59,6 +59,7 @@ int apply(Adapter& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > psn_mask) return EINVAL;
     std::shared_ptr<Path> path;
     if (has(IBV_QP_AV)) {
+        if (attr.ah_attr.port_num != 1) return EINVAL;
         const std::uint32_t dest = has(IBV_QP_DEST_QPN) ? attr.dest_qp_num : qp.attr.dest_qp_num;
         path = a.resolve(*qp.context, attr.ah_attr, dest, true);
         if (path == nullptr) return EINVAL;
@@ -106,7 +107,7 @@ void Adapter::publish(const Qp& qp) {
     entry.whose.store(qp.pd->id | std::uint64_t{qp.attr.dest_qp_num} << 32, std::memory_order_relaxed);
     entry.what.store(qp.qpn | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
                          std::uint64_t{static_cast<std::uint8_t>(qp.type())} << 32 |
-                         std::uint64_t{qp.attr.qp_access_flags & 0xffu} << 40,
+                         std::uint64_t{qp.rights() & 0xffu} << 40,
                      std::memory_order_release);
 }
 
@@ -276,6 +277,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
     const ibv_qp_state to = (mask & IBV_QP_STATE) != 0 ? attr->qp_state : qp.state();
     const Transition change = transition(qp.type(), qp.state(), to);
     const int given = mask & ~(IBV_QP_STATE | IBV_QP_CUR_STATE);
+    if ((mask & IBV_QP_CUR_STATE) != 0 && to != IBV_QPS_RTS) return EINVAL;
     if (!change.legal || (given & change.required) != change.required ||
         (given & ~(change.required | change.optional)) != 0)
         return EINVAL;

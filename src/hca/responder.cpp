@@ -364,7 +364,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
         return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
     std::uint8_t* memory = nullptr;
     if (length != 0) {
-        if ((qp.attr.qp_access_flags & right) != 0)
+        if ((qp.rights() & right) != 0)
             memory = local_memory(packet.rkey, packet.remote_address, length, qp.pd, right);
         if (memory == nullptr) return refuse(*this, qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
     }
@@ -403,7 +403,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
 void Adapter::repeat(Qp& qp, const Packet& packet) {
     if (packet.op == Op::read_request) {
         const std::uint32_t length = packet.dma_length;
-        const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_READ) != 0;
+        const bool may = (qp.rights() & IBV_ACCESS_REMOTE_READ) != 0;
         if (length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, length, qp.pd,
                                                  IBV_ACCESS_REMOTE_READ) == nullptr))
             return;

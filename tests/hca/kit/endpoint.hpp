@@ -5,12 +5,12 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "hca/kit/options.hpp"
+#include "hca/kit/owned.hpp"
 
 namespace loom::kit {
 
@@ -48,13 +48,6 @@ struct Request {
     std::uint64_t compare_or_add = 0;
     std::uint64_t swap = 0;
 };
-
-template <class Object, int (*release)(Object*)>
-struct Releaser {
-    void operator()(Object* object) const { release(object); }
-};
-template <class Object, int (*release)(Object*)>
-using Owned = std::unique_ptr<Object, Releaser<Object, release>>;
 
 using Memory = Owned<ibv_mr, ibv_dereg_mr>;
 
