@@ -134,6 +134,14 @@ struct alignas(cmsghdr) Control {
 
 // Everything for one call of sendmmsg. Messages are runs of packets; a run of several is cut by the kernel.
 struct SendSpace {
+    // How many of the messages from `first` on were taken, or -1.
+    int give(int fd, std::size_t first, std::size_t count) {
+        if (count > 1) return sendmmsg(fd, &messages[first], static_cast<unsigned>(count), MSG_DONTWAIT);
+        const ssize_t size = sendmsg(fd, &messages[first].msg_hdr, MSG_DONTWAIT);
+        messages[first].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
+        return size < 0 ? -1 : 1;
+    }
+
     std::array<mmsghdr, chunk_packets> messages{};
     std::array<Control, chunk_packets> controls;
     std::array<std::uint16_t, chunk_packets> packets_in{};
@@ -157,11 +165,55 @@ CrcRegister write_covered(const Outgoing& outgoing, std::size_t size, std::uint1
 }
 
 struct ReceiveSpace {
+    ReceiveSpace() {
+        for (std::size_t i = 0; i < receive_messages; ++i) {
+            pieces[i] = {bytes.data() + i * receive_bytes, receive_bytes};
+            messages[i].msg_hdr.msg_name = &sources[i];
+            messages[i].msg_hdr.msg_iov = &pieces[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+            messages[i].msg_hdr.msg_control = controls[i].bytes.data();
+        }
+    }
+    ReceiveSpace(const ReceiveSpace&) = delete;
+    ReceiveSpace& operator=(const ReceiveSpace&) = delete;
+
+    // How many of the messages asked for came, or -1.
+    int take(int fd, std::size_t asked) {
+        for (std::size_t i = 0; i < asked; ++i) {
+            messages[i].msg_hdr.msg_namelen = sizeof sources[i];
+            messages[i].msg_hdr.msg_controllen = controls[i].bytes.size();
+        }
+        if (asked > 1) return recvmmsg(fd, messages.data(), static_cast<unsigned>(asked), MSG_DONTWAIT, nullptr);
+        const ssize_t size = recvmsg(fd, &messages[0].msg_hdr, MSG_DONTWAIT);
+        messages[0].msg_len = static_cast<unsigned>(std::max<ssize_t>(size, 0));
+        return size < 0 ? -1 : 1;
+    }
+
+    Datagrams read(std::size_t index) {
+        msghdr& message = messages[index].msg_hdr;
+        Datagrams result;
+        result.source = from_socket_address(sources[index]);
+        result.each = static_cast<std::uint16_t>(messages[index].msg_len);
+        result.bytes = {bytes.data() + index * receive_bytes, messages[index].msg_len};
+        for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
+            if (at->cmsg_level == IPPROTO_UDP && at->cmsg_type == UDP_GRO) {
+                int each = 0;
+                std::memcpy(&each, CMSG_DATA(at), sizeof each);
+                if (each > 0) result.each = static_cast<std::uint16_t>(each);
+            } else if ((at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_TOS) ||
+                       (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_TCLASS)) {
+                result.traffic_class = *CMSG_DATA(at);  // a byte, or an int low byte first
+            }
+        }
+        return result;
+    }
+
     std::array<mmsghdr, receive_messages> messages{};
     std::array<Control, receive_messages> controls;
     std::array<iovec, receive_messages> pieces{};
     std::array<sockaddr_storage, receive_messages> sources{};
     std::vector<std::byte> bytes = std::vector<std::byte>(receive_messages * receive_bytes);
+    std::size_t ask = 1;
 };
 
 }  // namespace
@@ -293,8 +345,7 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
         const auto chunk = state.prepare(to, name, envelope, packets.subspan(taken), offload);
         for (std::size_t at = 0; at < chunk.messages;) {
             ++counters.send_calls;
-            const int sent = sendmmsg(state.socket.get(), &sending.messages[at],
-                                      static_cast<unsigned>(chunk.messages - at), MSG_DONTWAIT);
+            const int sent = sending.give(state.socket.get(), at, chunk.messages - at);
             if (sent > 0) {
                 for (const std::size_t end = at + static_cast<std::size_t>(sent); at < end; ++at) {
                     counters.sent_packets += sending.packets_in[at];
@@ -374,53 +425,31 @@ void Endpoint::State::check(const Datagrams& datagrams, Sink& sink) {
     }
 }
 
+// Asking for one message is the quickest when a packet is waited for, asking for many when they stream in: so the
+// number asked for follows what came.
 std::size_t Endpoint::State::receive_from(const Descriptor& from, const Gid& destination, Sink& sink,
                                           std::size_t budget) {
     std::size_t packets = 0;
     while (packets < budget) {
-        for (std::size_t i = 0; i < receive_messages; ++i) {
-            receiving.pieces[i] = {receiving.bytes.data() + i * receive_bytes, receive_bytes};
-            msghdr& message = receiving.messages[i].msg_hdr;
-            message = {};
-            message.msg_name = &receiving.sources[i];
-            message.msg_namelen = sizeof receiving.sources[i];
-            message.msg_iov = &receiving.pieces[i];
-            message.msg_iovlen = 1;
-            message.msg_control = receiving.controls[i].bytes.data();
-            message.msg_controllen = receiving.controls[i].bytes.size();
-        }
+        const std::size_t asked = receiving.ask;
         ++counters.receive_calls;
-        const int count = recvmmsg(from.get(), receiving.messages.data(), receive_messages, MSG_DONTWAIT, nullptr);
-        if (count < 0 && errno != EAGAIN && errno != EINTR) ++counters.receive_errors;
-        if (count <= 0) break;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-            msghdr& message = receiving.messages[i].msg_hdr;
-            const std::size_t size = receiving.messages[i].msg_len;
-            Datagrams datagrams;
-            datagrams.source = from_socket_address(receiving.sources[i]);
+        const int result = receiving.take(from.get(), asked);
+        if (result < 0 && errno != EAGAIN && errno != EINTR) ++counters.receive_errors;
+        const auto count = static_cast<std::size_t>(std::max(result, 0));
+        receiving.ask = count == asked ? std::min(2 * asked, receive_messages) : std::max<std::size_t>(count, 1);
+        for (std::size_t i = 0; i < count; ++i) {
+            Datagrams datagrams = receiving.read(i);
             datagrams.destination = destination;
-            datagrams.each = static_cast<std::uint16_t>(size);
-            datagrams.bytes = {receiving.bytes.data() + i * receive_bytes, size};
-            for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
-                if (at->cmsg_level == IPPROTO_UDP && at->cmsg_type == UDP_GRO) {
-                    int each = 0;
-                    std::memcpy(&each, CMSG_DATA(at), sizeof each);
-                    if (each > 0) datagrams.each = static_cast<std::uint16_t>(each);
-                } else if ((at->cmsg_level == IPPROTO_IP && at->cmsg_type == IP_TOS) ||
-                           (at->cmsg_level == IPPROTO_IPV6 && at->cmsg_type == IPV6_TCLASS)) {
-                    datagrams.traffic_class = *CMSG_DATA(at);  // a byte, or an int low byte first
-                }
-            }
-            if (size == 0) {
+            if (datagrams.bytes.empty()) {
                 ++packets;
                 ++counters.received_packets;
                 ++counters.dropped[static_cast<std::size_t>(Drop::too_short)];
                 continue;
             }
-            packets += (size + datagrams.each - 1) / datagrams.each;
+            packets += (datagrams.bytes.size() + datagrams.each - 1) / datagrams.each;
             sort(datagrams, sink);
         }
-        if (static_cast<std::size_t>(count) < receive_messages) break;
+        if (count < asked || asked == 1) break;
     }
     return packets;
 }
