@@ -53,6 +53,8 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask);
 int query_qp(ibv_qp* qp, ibv_qp_attr* attr, int mask, ibv_qp_init_attr* init);
 int destroy_qp(ibv_qp* qp);
 int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
+// Nothing is posted when there is no room for all `count` of the list.
+int post_send_list(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr);

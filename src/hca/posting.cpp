@@ -109,6 +109,10 @@ int take_recv(RecvQueue& queue, const ibv_recv_wr& wr) {
 namespace api {
 
 int post_send(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad) {
+    return post_send_list(abi, wr, bad, 0);
+}
+
+int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count) {
     Adapter* a = adapter();
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
@@ -116,6 +120,7 @@ int post_send(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad) {
     int error = 0;
     const ibv_qp_state state = qp.state();
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) error = EINVAL;
+    if (qp.sq_tail - qp.sq_head + count > qp.init.cap.max_send_wr) error = ENOMEM;
     for (; wr != nullptr && error == 0; wr = wr->next) {
         error = take_send(qp, *wr);
         if (error != 0) break;

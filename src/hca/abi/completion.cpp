@@ -15,22 +15,13 @@ const ibv_wc& shown(ibv_cq_ex* cq) {
     return Cq::of(cq).current.wc;
 }
 
-int take(ibv_cq_ex* abi) {
-    Cq& cq = Cq::of(abi);
-    const int error = api::poll_one(cq);
-    if (error != 0) return error;
-    abi->status = cq.current.wc.status;
-    abi->wr_id = cq.current.wc.wr_id;
-    return 0;
-}
-
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attr) {
     if (attr != nullptr && attr->comp_mask != 0) return EINVAL;
-    return take(cq);
+    return api::poll_one(Cq::of(cq));
 }
 
 int next_poll(ibv_cq_ex* cq) {
-    return take(cq);
+    return api::poll_one(Cq::of(cq));
 }
 
 void end_poll(ibv_cq_ex*) {}

@@ -92,7 +92,7 @@ public:
         if (error_ == 0 && count_ != 0) {
             link();
             ibv_send_wr* bad = nullptr;
-            error_ = api::post_send(&qp.qp_base, requests_.data(), &bad);
+            error_ = api::post_send_list(&qp.qp_base, requests_.data(), &bad, static_cast<std::uint32_t>(count_));
         }
         const int error = error_;
         if (tracing() && count_ != 0) {
