@@ -84,8 +84,17 @@ void Adapter::watch(int fd, Watched what, std::uint32_t which) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP;
     event.data.u64 = static_cast<std::uint64_t>(what) << 32 | which;
-    epoll_ctl(whole_set, EPOLL_CTL_ADD, fd, &event);
-    if (what != Watched::packets) epoll_ctl(quiet_set, EPOLL_CTL_ADD, fd, &event);
+    const auto add = [&](int set) {
+        // A caller becomes a peer: what was known of its descriptor is replaced, else its events would go unread.
+        if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0 && errno == EEXIST)
+            epoll_ctl(set, EPOLL_CTL_MOD, fd, &event);
+    };
+    add(whole_set);
+    if (what != Watched::packets) add(quiet_set);
+}
+
+void Adapter::unwatch(int fd) {
+    for (const int set : {whole_set, quiet_set}) epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr);
 }
 
 int Adapter::start(const Config& settings) {

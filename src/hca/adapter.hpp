@@ -96,6 +96,7 @@ struct Adapter {
     void linger();
     void write_stats();
     void watch(int fd, Watched what, std::uint32_t which);
+    void unwatch(int fd);
     void serve();  // the thread
     std::uint64_t next_deadline() const;
     void run_timers(std::uint64_t now);

@@ -264,6 +264,7 @@ void Adapter::hear_caller(int fd) {
             ::close(fds[1]);
             if (peer->ignored >= 0) ::close(peer->ignored);
             peer->ignored = fd;
+            unwatch(fd);
             return;
         }
         ::close(peer->socket);
