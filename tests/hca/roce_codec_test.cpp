@@ -163,7 +163,7 @@ TEST(RoceCodec, FieldsAreAtTheirPlaces) {
 
     auto datagram = encode(packet, payload, envelope);
 
-    datagram.resize(datagram.size() - 4);
+    datagram.erase(datagram.end() - 4, datagram.end());
     EXPECT_EQ(datagram, from_hex("0b f0 ffff 40 010203 80 a1a2a3"
                                  "1122334455667788 99aabbcc 00000005 696d6d21"
                                  "0102030405 000000"));

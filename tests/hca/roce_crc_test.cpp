@@ -70,7 +70,7 @@ TEST(RoceCrc, CheckValueOfTheCatalogues) {
 
 TEST(RoceCrc, EveryKindEqualsTheReferenceOnAllLengths) {
     Random random(1);
-    const auto bytes = drawn(random, 5016);
+    const auto bytes = drawn(random, 5017);
 
     for (const CrcKind kind : {CrcKind::table, CrcKind::multiply128, CrcKind::multiply512}) {
         if (!has(kind)) continue;
@@ -107,7 +107,7 @@ TEST(RoceCrc, EnvelopeEqualsTheMaskedPacketOfTheAnnex) {
         auto wire = on_the_wire(datagram, from, to, id, random);
         std::uint32_t carried;
         std::memcpy(&carried, wire.data() + wire.size() - 4, 4);
-        wire.resize(wire.size() - 4);
+        wire.erase(wire.end() - 4, wire.end());
         ASSERT_EQ(carried, reference::icrc(wire));
         ASSERT_TRUE(Envelope(from, to).right(datagram));
     }
@@ -137,7 +137,7 @@ TEST(RoceCrc, PacketsWithoutDoNotFragmentPass) {
     auto datagram = encode(packet, drawn(random, 100), Envelope(from, to));
     auto wire = on_the_wire(datagram, from, to, 7, random);
     wire[6] = std::byte{0};
-    wire.resize(wire.size() - 4);
+    wire.erase(wire.end() - 4, wire.end());
 
     const std::uint32_t crc = reference::icrc(wire);
     std::memcpy(datagram.data() + datagram.size() - 4, &crc, 4);
@@ -166,7 +166,7 @@ TEST(RoceCrc, OneDamagedBitPassesOnlyAsAnotherIdentification) {
         auto wire = on_the_wire(damaged, from, to, 0, random);
         std::uint32_t carried;
         std::memcpy(&carried, wire.data() + wire.size() - 4, 4);
-        wire.resize(wire.size() - 4);
+        wire.erase(wire.end() - 4, wire.end());
         for (std::uint32_t field = 0; field < 0x20000 && !explained; ++field) {
             wire[4] = static_cast<std::byte>(field >> 8);
             wire[5] = static_cast<std::byte>(field);
