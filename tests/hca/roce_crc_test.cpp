@@ -123,7 +123,7 @@ TEST(RoceCrc, AnyIdentificationPasses) {
         const auto payload = drawn(random, size);
         for (int round = 0; round < 200; ++round) {
             const auto id = static_cast<std::uint16_t>(random());
-            ASSERT_TRUE(envelope.right(encode(packet, payload, envelope, id))) << size << " id " << id;
+            ASSERT_EQ(envelope.identify(encode(packet, payload, envelope, id)), id) << size;
         }
     }
 }
@@ -142,7 +142,7 @@ TEST(RoceCrc, PacketsWithoutDoNotFragmentPass) {
     const std::uint32_t crc = reference::icrc(wire);
     std::memcpy(datagram.data() + datagram.size() - 4, &crc, 4);
 
-    EXPECT_TRUE(Envelope(from, to).right(datagram));
+    EXPECT_EQ(Envelope(from, to).identify(datagram), 0x10007u);
 }
 
 // A damaged IPv4 packet passes if and only if some identification would make it right.
@@ -214,6 +214,32 @@ TEST(RoceCrc, TwoDamagedBitsAreSeenInIpv6) {
         ASSERT_FALSE(envelope.right(damaged)) << first << " and " << second;
     }
     EXPECT_TRUE(envelope.right(datagram));
+}
+
+TEST(RoceIdentification, SourceThatCountsItsPacketsIsBelieved) {
+    IdentificationGuard guard;
+    const Address source = ipv4(1, 4791);
+
+    for (std::uint32_t id = 65000; id < 65600; ++id) EXPECT_TRUE(guard.of(source).plausible(id & 0xffff));
+}
+
+TEST(RoceIdentification, OneStrangeNumberIsDamageASecondIsNot) {
+    IdentificationGuard guard;
+    const Address source = ipv4(1, 4791);
+    for (std::uint32_t i = 0; i < 100; ++i) ASSERT_TRUE(guard.of(source).plausible(i % 64));
+
+    EXPECT_FALSE(guard.of(source).plausible(4711));
+    EXPECT_TRUE(guard.of(source).plausible(5));
+    EXPECT_TRUE(guard.of(source).plausible(4712));
+    EXPECT_TRUE(guard.of(source).plausible(4713));
+}
+
+TEST(RoceIdentification, SourcesAreToldApart) {
+    IdentificationGuard guard;
+    for (int i = 0; i < 100; ++i) ASSERT_TRUE(guard.of(ipv4(1, 4791)).plausible(0));
+
+    EXPECT_TRUE(guard.of(ipv4(2, 4791)).plausible(4711));
+    EXPECT_TRUE(guard.of(ipv4(1, 4792)).plausible(4711));
 }
 
 TEST(RoceCrc, OddAndLongDatagramsAreWrong) {

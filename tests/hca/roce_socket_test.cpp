@@ -209,6 +209,14 @@ TEST_P(RoceSocket, OtherSlotsAreHandedOverInRunsAndAcceptedThere) {
     EXPECT_EQ(processes[chosen].counters().foreign_packets, 2u);
 }
 
+TEST_P(RoceSocket, NotificationArrives) {
+    sender.notify({receiver.local()}, 0x4005);
+    receive_all(receiver, keeper, 1);
+
+    ASSERT_EQ(keeper.kept.size(), 1u);
+    EXPECT_EQ(describe(keeper.kept[0].packet), describe(notification(0x4005)));
+}
+
 TEST_P(RoceSocket, NobodyListeningIsNoError) {
     Address nobody = receiver.local();
     { receiver = Endpoint(any_port(GetParam().ip), options()); }

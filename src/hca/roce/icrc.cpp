@@ -293,17 +293,38 @@ CrcRegister Envelope::start(std::span<const std::byte> headers, std::size_t tota
     return crc_update(crc, headers.subspan(12));
 }
 
-bool Envelope::right(std::span<const std::byte> datagram) const {
-    if (datagram.size() < 16 || datagram.size() % 4 != 0 || datagram.size() > max_datagram) return false;
+std::optional<std::uint32_t> Envelope::identify(std::span<const std::byte> datagram) const {
+    if (datagram.size() < 16 || datagram.size() % 4 != 0 || datagram.size() > max_datagram) return std::nullopt;
     const auto covered = datagram.first(datagram.size() - 4);
     const CrcRegister crc = ~start(covered, datagram.size(), 0);
     const std::uint32_t difference = crc ^ load<std::uint32_t>(datagram.data() + covered.size());
-    if (difference == 0) return true;
-    if (size_ == ipv6_bytes) return false;
+    if (difference == 0) return 0;
+    if (size_ == ipv6_bytes) return std::nullopt;
     // Identification and fragment field, as the bytes by which they differ from what was assumed.
     const std::uint32_t fields = product_times_x32(difference, back[(after_identification + covered.size()) / 4]);
     const std::uint32_t fragment = fields >> 16;
-    return fragment == 0 || fragment == 0x40;
+    if (fragment != 0 && fragment != 0x40) return std::nullopt;
+    return std::uint32_t{__builtin_bswap16(static_cast<std::uint16_t>(fields))} | (fragment << 10);
+}
+
+IdentificationGuard::Source& IdentificationGuard::of(const Address& source) {
+    std::uint32_t hash = source.port;
+    for (const std::uint8_t byte : source.ip) hash = hash * 31 + byte;
+    Source& known = sources_[(hash ^ hash >> 8) % sources_.size()];
+    if (known.address != source) known = {source};
+    return known;
+}
+
+bool IdentificationGuard::Source::plausible(std::uint32_t identification) {
+    constexpr std::uint32_t longest_run = 128;
+    constexpr std::uint16_t a_while = 32;
+    if (identification < longest_run) {
+        if (kept < a_while) ++kept;
+        return true;
+    }
+    const bool believed = kept < a_while || doubted;
+    doubted = true;
+    return believed;
 }
 
 }  // namespace loom::hca::roce

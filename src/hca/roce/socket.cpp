@@ -146,7 +146,7 @@ struct SendSpace {
     std::array<Control, chunk_packets> controls;
     std::array<std::uint16_t, chunk_packets> packets_in{};
     std::array<iovec, chunk_packets> pieces{};  // one a message: its packets lie back to back
-    std::vector<std::byte> staged = std::vector<std::byte>(chunk_packets * staged_bytes);
+    std::unique_ptr<std::byte[]> staged = std::make_unique_for_overwrite<std::byte[]>(chunk_packets * staged_bytes);
 };
 
 // Headers, payload and padding of a datagram of `size` bytes, and the CRC of those.
@@ -167,7 +167,7 @@ CrcRegister write_covered(const Outgoing& outgoing, std::size_t size, std::uint1
 struct ReceiveSpace {
     ReceiveSpace() {
         for (std::size_t i = 0; i < receive_messages; ++i) {
-            pieces[i] = {bytes.data() + i * receive_bytes, receive_bytes};
+            pieces[i] = {bytes.get() + i * receive_bytes, receive_bytes};
             messages[i].msg_hdr.msg_name = &sources[i];
             messages[i].msg_hdr.msg_iov = &pieces[i];
             messages[i].msg_hdr.msg_iovlen = 1;
@@ -194,7 +194,7 @@ struct ReceiveSpace {
         Datagrams result;
         result.source = from_socket_address(sources[index]);
         result.each = static_cast<std::uint16_t>(messages[index].msg_len);
-        result.bytes = {bytes.data() + index * receive_bytes, messages[index].msg_len};
+        result.bytes = {bytes.get() + index * receive_bytes, messages[index].msg_len};
         for (cmsghdr* at = CMSG_FIRSTHDR(&message); at != nullptr; at = CMSG_NXTHDR(&message, at)) {
             if (at->cmsg_level == IPPROTO_UDP && at->cmsg_type == UDP_GRO) {
                 int each = 0;
@@ -212,7 +212,7 @@ struct ReceiveSpace {
     std::array<Control, receive_messages> controls;
     std::array<iovec, receive_messages> pieces{};
     std::array<sockaddr_storage, receive_messages> sources{};
-    std::vector<std::byte> bytes = std::vector<std::byte>(receive_messages * receive_bytes);
+    std::unique_ptr<std::byte[]> bytes = std::make_unique_for_overwrite<std::byte[]>(receive_messages * receive_bytes);
     std::size_t ask = 1;
 };
 
@@ -243,6 +243,7 @@ struct Endpoint::State {
     std::vector<Group> groups;
     SendSpace sending;
     ReceiveSpace receiving;
+    IdentificationGuard guard;
 
     struct Chunk {
         std::size_t messages = 0;
@@ -264,7 +265,7 @@ Endpoint::State::Chunk Endpoint::State::prepare(const Destination& to, const Soc
                                                 const Envelope& envelope, std::span<const Outgoing> packets,
                                                 Offload offload) {
     Chunk chunk;
-    std::byte* at = sending.staged.data();
+    std::byte* at = sending.staged.get();
     std::size_t each = 0;  // length of the first packet of the run, and of all but its last
     bool open = false;     // the run may grow
     for (const Outgoing& outgoing : packets.first(std::min(packets.size(), chunk_packets))) {
@@ -374,6 +375,13 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
     return taken;
 }
 
+void Endpoint::notify(const Destination& to, std::uint32_t qpn) {
+    static constexpr std::array<std::byte, notification_bytes> zeros{};
+    const iovec payload{const_cast<std::byte*>(zeros.data()), zeros.size()};
+    const Outgoing outgoing{notification(qpn), &payload, 1, notification_bytes};
+    send(to, {&outgoing, 1});
+}
+
 // Datagrams as they came from the kernel: those of other processes' queue pairs go their way in runs.
 void Endpoint::State::sort(const Datagrams& datagrams, Sink& sink) {
     if (options.slot == 0) return check(datagrams, sink);
@@ -408,12 +416,17 @@ void Endpoint::State::sort(const Datagrams& datagrams, Sink& sink) {
 
 void Endpoint::State::check(const Datagrams& datagrams, Sink& sink) {
     const Envelope arrived(datagrams.source, {datagrams.destination, local.port});
+    IdentificationGuard::Source& source = guard.of(datagrams.source);
     std::span<const std::byte> rest = datagrams.bytes;
     const bool marked = static_cast<Ecn>(datagrams.traffic_class & 3) == Ecn::congested;
     while (!rest.empty()) {
         const auto datagram = rest.first(std::min<std::size_t>(datagrams.each, rest.size()));
         rest = rest.subspan(datagram.size());
-        const Parsed parsed = parse(datagram, arrived);
+        Parsed parsed = parse(datagram);
+        if (parsed.drop == Drop::none) {
+            const auto identification = arrived.identify(datagram);
+            if (!identification || !source.plausible(*identification)) parsed.drop = Drop::crc;
+        }
         ++counters.received_packets;
         counters.received_bytes += datagram.size();
         if (marked) ++counters.congestion_marks;

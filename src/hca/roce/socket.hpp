@@ -110,6 +110,9 @@ public:
     // datagrams to the kernel.
     std::size_t send(const Destination& to, std::span<const Outgoing> packets);
 
+    // A congestion notification for the sender of a flow, its queue pair `qpn`. Lost if the socket buffer is full.
+    void notify(const Destination& to, std::uint32_t qpn);
+
     // Takes in what waits, about `budget` packets at most, and returns how many packets there were (dropped ones
     // count): 0 when nothing waited.
     std::size_t receive(Sink& sink, std::size_t budget);
