@@ -43,7 +43,7 @@ void require(bool fine, const char* what) {
 
 // A network namespace of its own with one interface, of which this process is the other end. For a child process: ends
 // it on failure. An ordinary user gets one inside a user namespace.
-int make_wire() {
+int make_wire(int mtu = 4500) {
     require(unshare(geteuid() == 0 ? CLONE_NEWNET : CLONE_NEWUSER | CLONE_NEWNET) == 0, "unshare");
     const int wire = open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK);
     require(wire >= 0, "/dev/net/tun");
@@ -54,7 +54,7 @@ int make_wire() {
     const int control = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     const int control6 = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     require(control >= 0 && control6 >= 0, "socket");
-    request.ifr_mtu = 4500;
+    request.ifr_mtu = mtu;
     require(ioctl(control, SIOCSIFMTU, &request) == 0, "MTU");
     const SocketAddress name = to_socket_address(*parse_address(here4));
     std::memcpy(&request.ifr_addr, &name.storage, sizeof request.ifr_addr);
@@ -225,6 +225,38 @@ INSTANTIATE_TEST_SUITE_P(Tun, RoceWire,
                              return std::string(setting.param.family == Family::ipv6 ? "ipv6" : "ipv4") +
                                     (setting.param.offload == Offload::on ? "_offload" : "_plain");
                          });
+
+// A run that the kernel will not cut falls apart into packets, and those that are too long are lost as on a wire.
+TEST(RoceWireLimits, PacketsBeyondTheMtuAreLostAlone) {
+    const test::TemporaryFolder folder;
+    const std::string file = folder.file("wire.pcap");
+    std::vector<std::byte> memory(4096);
+    const iovec piece_of_1024{memory.data(), 1024};
+    const iovec piece_of_4096{memory.data(), 4096};
+    std::vector<Outgoing> packets;
+    for (std::uint32_t i = 0; i < 9; ++i) {
+        Outgoing& outgoing = packets.emplace_back();
+        outgoing.packet.op = Op::send_only;
+        outgoing.packet.psn = i;
+        outgoing.pieces = 1;
+        outgoing.payload = i / 3 == 1 ? &piece_of_4096 : &piece_of_1024;
+        outgoing.payload_bytes = static_cast<std::uint32_t>(outgoing.payload->iov_len);
+    }
+
+    const int status = in_child([&] {
+        const int wire = make_wire(1500);
+        Endpoint endpoint(*parse_address(here4));
+        require(endpoint.send({*parse_address(there4)}, packets) == packets.size(), "all packets are taken");
+        require(endpoint.counters().sent_packets == 6 && endpoint.counters().send_errors == 3, "three are lost");
+        require(endpoint.offload() == Offload::on, "the next run is tried again");
+        capture(wire, 6, file);
+    });
+
+    ASSERT_EQ(status, 0);
+    std::vector<std::uint32_t> numbers;
+    for (const auto& packet : packets_in(file)) numbers.push_back(parse(std::span(packet).subspan(28)).packet.psn);
+    EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 1, 2, 6, 7, 8}));
+}
 
 TEST(RoceWireGroup, MembersOnOneInterfaceReceiveIpv6Multicast) {
     class Keeper final : public Sink {
