@@ -32,5 +32,6 @@ void apply(const VerbsSettings& settings);
 
 void add_verbs_run(CLI::App& verbs);
 void add_verbs_devices(CLI::App& verbs);
+void add_verbs_counters(CLI::App& verbs);
 
 }  // namespace loom::cli

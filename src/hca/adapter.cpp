@@ -16,6 +16,7 @@
 #include <ctime>
 
 #include "hca/api.hpp"
+#include "hca/counters.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
 
@@ -64,6 +65,14 @@ void at_exit() {
 Adapter* adapter() {
     return current.load(std::memory_order_acquire);
 }
+
+std::vector<Counter> own_counters(std::uint32_t hca) {
+    const std::lock_guard lock(opening);  // the engine must not go while it is read
+    const Adapter* a = adapter();
+    static const PortCounters nothing{};
+    return named_counters(a == nullptr ? nothing : a->directory->counters[hca]);
+}
+
 std::uint64_t now_ns() {
     return read_clock(CLOCK_MONOTONIC);
 }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "hca/counters.hpp"
+
 namespace loom::hca {
 
 namespace {
@@ -53,6 +55,24 @@ std::string guid_text(std::uint64_t guid) {
     return groups(link_local_gid(guid).data() + 8, 8);
 }
 
+// InfiniBand's counters of a port, and all of ours under the names that they have in statistics.
+SysfsNode counter_node(const HcaConfig& hca, std::string_view name) {
+    const bool standard = take(name, "counters/");
+    if (!standard && !take(name, "hw_counters/")) return {};
+    std::uint64_t sent = 0, received = 0;
+    for (const Counter& counter : own_counters(hca.index)) {
+        if (counter.name == name && !standard) return file(std::to_string(counter.value));
+        if (counter.name.starts_with("sent_bytes")) sent += counter.value;
+        if (counter.name.starts_with("received_bytes")) received += counter.value;
+        const bool packets = (name == "port_xmit_packets" && counter.name == "sent_packets") ||
+                             (name == "port_rcv_packets" && counter.name == "received_packets");
+        if (standard && packets) return file(std::to_string(counter.value));
+    }
+    if (standard && name == "port_xmit_data") return file(std::to_string(sent / 4));  // words, as the standard has it
+    if (standard && name == "port_rcv_data") return file(std::to_string(received / 4));
+    return {};
+}
+
 SysfsNode port_node(const HcaConfig& hca, std::string_view name) {
     const bool ethernet = hca.link == LinkLayer::ethernet;
     if (name == "state") return file("4: ACTIVE");
@@ -67,6 +87,7 @@ SysfsNode port_node(const HcaConfig& hca, std::string_view name) {
     if (name == "gids" || name == "gid_attrs" || name == "gid_attrs/types" || name == "gid_attrs/ndevs" ||
         name == "pkeys" || name == "counters" || name == "hw_counters")
         return folder();
+    if (const SysfsNode counter = counter_node(hca, name); counter.kind != Kind::none) return counter;
     std::uint32_t index = 0;
     const bool is_type = take(name, "gid_attrs/types/");
     const bool is_device = !is_type && take(name, "gid_attrs/ndevs/");

@@ -52,6 +52,19 @@ TEST(Sysfs, TellsFoldersFilesAndDevicesApart) {
     EXPECT_EQ(sysfs_node(config, "/dev/infiniband/uverbs1").minor, 193u);
 }
 
+TEST(Sysfs, ShowsCounters) {
+    const Config config = two_hcas();
+    const auto text = [&](const std::string& name) {
+        return sysfs_node(config, "/sys/class/infiniband/loom0/ports/1/" + name).text;
+    };
+
+    EXPECT_EQ(text("counters/port_xmit_data"), "0\n");
+    EXPECT_EQ(text("counters/port_rcv_packets"), "0\n");
+    EXPECT_EQ(text("hw_counters/retransmitted"), "0\n");
+    EXPECT_EQ(text("hw_counters/nonesuch"), "");
+    EXPECT_EQ(text("counters/retransmitted"), "");
+}
+
 TEST(Sysfs, LeavesEverythingElseToTheKernel) {
     const Config config = two_hcas();
 
