@@ -20,6 +20,7 @@ struct Plan {
     std::vector<unsigned> threads;
     Peers peers = Peers::some;
     bool quick = false;
+    std::string match;      // lines of verbs: only those whose name contains it
     std::string loggopsim;  // folder of LogGOPSim and txt2bin; empty: it is not run
 
     [[nodiscard]] bool takes(const Size& size) const {

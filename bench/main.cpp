@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
             std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
     app.add_option("--loggopsim", plan.loggopsim,
                    "Folder of LogGOPSim and txt2bin, to run them beside the message level");
+    app.add_option("--match", plan.match, "Of the lines of verbs, only those with this in their name");
     app.add_option("--json", json, "Write the lines to this file as well");
     CLI11_PARSE(app, argc, argv);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "loom/base/error.hpp"
 #include "verbs_programs.hpp"
@@ -58,7 +59,7 @@ std::vector<Case> cases(double share) {
     // Memory that the other side may map: a store suffices.
     Program mapped = perftest(std::vector<std::string>{"ib_write_lat"} + sized(8, 100000), Column::latency);
     mapped.mapped = true;
-    add({"ib_write_lat, mapped file", 8, "us", Better::less, 1.5, "UCX put_lat", "store", mapped,
+    add({"ib_write_lat, memfd", 8, "us", Better::less, 1.5, "UCX put_lat", "store", mapped,
          ucx(std::vector<std::string>{"-t", "ucp_put_lat"} + sized(8, 200000), Column::latency)});
     add({"ib_send_bw", 8, "M/s", Better::more, 0.75, "UCX tag_bw", "store",
          perftest(std::vector<std::string>{"ib_send_bw"} + sized(8, 1000000), Column::rate),
@@ -146,7 +147,7 @@ void measure_verbs(const Plan& plan, const VerbsSink& sink) {
     else
         fmt::print(stderr, "loom_bench: lines between two namespaces need root and are left out\n");
     for (const Case& c : cases(plan.quick ? 0.01 : 1))
-        if (!c.between_hosts || hosts)
+        if ((!c.between_hosts || hosts) && std::string_view(c.what).find(plan.match) != std::string_view::npos)
             sink(measure_case(c, plan.quick ? 1 : 7, plan.peers != Peers::none, c.between_hosts ? &*hosts : nullptr));
 }
 

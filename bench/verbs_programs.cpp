@@ -1,6 +1,8 @@
 #include "verbs_programs.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "loom/base/file.hpp"
+#include "loom/base/error.hpp"
 #include "peer/harness/process.hpp"
 
 namespace loom::bench {
@@ -98,19 +100,22 @@ std::string last_line(const std::string& text) {
     return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin));
 }
 
-// A file of shared memory, for a buffer of small messages.
-class SharedFile {
+// Shared memory that cannot shrink under a peer that maps it. Programs started while it lives inherit it, and find it
+// under its path.
+class SealedMemory {
 public:
-    explicit SharedFile(const char* side) : path_(fmt::format("/dev/shm/loom_bench.{}.{}", getpid(), side)) {
-        write_file(path_, std::string(1 << 20, '\0'));
+    SealedMemory() : descriptor_(memfd_create("loom_bench", MFD_ALLOW_SEALING)) {
+        if (descriptor_ < 0 || ftruncate(descriptor_, 1 << 20) != 0 ||
+            fcntl(descriptor_, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+            throw Error("cannot make shared memory");
     }
-    SharedFile(const SharedFile&) = delete;
-    SharedFile& operator=(const SharedFile&) = delete;
-    ~SharedFile() { unlink(path_.c_str()); }
-    [[nodiscard]] const std::string& path() const { return path_; }
+    SealedMemory(const SealedMemory&) = delete;
+    SealedMemory& operator=(const SealedMemory&) = delete;
+    ~SealedMemory() { close(descriptor_); }
+    [[nodiscard]] std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
 private:
-    std::string path_;
+    int descriptor_;
 };
 
 constexpr double mebi_to_mega = 1.048576;
@@ -202,9 +207,9 @@ Measurement measure(const Program& program, const test::TwoHosts* hosts) {
     const peer::TemporaryFolder folder;
     const unsigned port = next_port();
     const std::string stats = folder.path() / "stats";
-    std::optional<SharedFile> memory[2];
+    std::optional<SealedMemory> memory[2];
     if (program.mapped)
-        for (int side = 0; side < 2; ++side) memory[side].emplace(side == 0 ? "client" : "server");
+        for (auto& side : memory) side.emplace();
     const char* address = hosts ? test::TwoHosts::left_address : "127.0.0.1";
     const auto command = [&](bool server) {
         peer::Command c;

@@ -28,7 +28,7 @@ struct Program {
     bool alone = false;
     bool hca = false;        // runs on the software HCA, whose counters are read
     bool datagrams = false;  // the server listens to UDP
-    bool mapped = false;     // perftest: the buffers are files of shared memory, one on either side
+    bool mapped = false;     // perftest: the buffers are sealed memfds, one on either side
 };
 
 // perftest on the software HCA, on one host or (roce) between two.
