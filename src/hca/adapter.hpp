@@ -100,6 +100,7 @@ struct Adapter {
     void serve();  // the thread
     std::uint64_t next_deadline() const;
     void run_timers(std::uint64_t now);
+    void give_up(Qp& qp);  // on a peer that has left: its requests fail after as long as repeating them would take
     void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
 
     // --- peer.cpp: other processes

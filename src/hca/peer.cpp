@@ -337,7 +337,10 @@ void Adapter::lose(Peer& peer) {
         if (qp == nullptr || qp->path == nullptr || qp->path->peer.get() != &peer) continue;
         const ibv_qp_state state = qp->state();
         if (state != IBV_QPS_RTR && state != IBV_QPS_RTS && state != IBV_QPS_SQD) continue;
-        if (qp->type() == IBV_QPT_RC && qp->sq_head != qp->sq_tail)
+        const bool waiting = qp->type() == IBV_QPT_RC && qp->sq_head != qp->sq_tail;
+        if (waiting && peer.said_bye)
+            give_up(*qp);
+        else if (waiting)
             fail(*qp, IBV_WC_RETRY_EXC_ERR);
         else if (!peer.said_bye)
             to_error(*qp);  // a program that crashed must not leave others waiting for it

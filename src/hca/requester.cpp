@@ -134,8 +134,11 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     if ((w.flags & IBV_SEND_FENCE) != 0 && qp.reads_out != 0) return false;
     if (qp.path == nullptr && connected) return refuse(IBV_WC_LOC_QP_OP_ERR);
     Peer* peer = connected && qp.path->kind == Path::Kind::local ? qp.path->peer.get() : nullptr;
-    if (peer != nullptr && peer->state == Peer::State::dead && qp.type() == IBV_QPT_RC)
-        return refuse(IBV_WC_RETRY_EXC_ERR);
+    if (peer != nullptr && peer->state == Peer::State::dead && qp.type() == IBV_QPT_RC) {
+        if (!peer->said_bye) return refuse(IBV_WC_RETRY_EXC_ERR);
+        if (qp.retry_at == 0) give_up(qp);
+        return false;
+    }
 
     if (peer != nullptr && peer->state == Peer::State::connecting) {
         block_on(*peer, qp);
@@ -388,6 +391,16 @@ void Adapter::fail(Qp& qp, ibv_wc_status status) {
         to_error(qp);
     else
         to_send_error(qp);
+}
+
+// Programs that end together often have a message more under way than they wait for. An adapter would go on repeating
+// it, and the error would come when nobody looks any more.
+void Adapter::give_up(Qp& qp) {
+    constexpr std::uint64_t longest_ns = 500'000'000;
+    const std::uint64_t repeating = (4096ull << qp.attr.timeout) * (qp.attr.retry_cnt + 1u);
+    qp.retries_left = 0;
+    start_timer(qp, qp.retry_at, now_ns() + (qp.attr.timeout == 0 ? longest_ns : std::min(repeating, longest_ns)));
+    kick();
 }
 
 void Adapter::timed_out(Qp& qp, std::uint64_t now) {

@@ -139,7 +139,7 @@ private:
     void round(std::size_t first, std::size_t count) {
         if (responds_) prepare_target(first, count);
         rendezvous_.meet("ready");
-        if (responds_ && options_.late_receives) post_receives(count);
+        if (responds_ && two_sided() && options_.late_receives) post_receives(count);
         if (initiates_) {
             for (std::size_t i = 0; i < count; ++i) issue(first + i, i, i + 1 == count);
         }
