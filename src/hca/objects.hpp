@@ -95,6 +95,7 @@ struct Cq {
     std::uint32_t async_events = 0, async_acknowledged = 0;
     // The extended interface: completions taken by start_poll, and the one that is shown.
     Cqe current{};
+    bool found = false;
 
     static Cq& of(ibv_cq* abi) { return *reinterpret_cast<Cq*>(abi); }
     static Cq& of(ibv_cq_ex* abi) { return *reinterpret_cast<Cq*>(abi); }

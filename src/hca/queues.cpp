@@ -1,5 +1,6 @@
 // Completion queues, channels and asynchronous events as programs use them.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -22,6 +23,18 @@ void take_event(int fd) {
 }
 
 namespace {
+
+constexpr std::uint32_t polls_before_rest = 500, polls_between_rests = 16;
+
+// A program that polls in vain for long gives its core away now and then: the one it waits for may need it.
+void rest_if_idle(bool found) {
+    thread_local std::uint32_t in_vain = 0;
+    if (found) {
+        in_vain = 0;
+    } else if (++in_vain > polls_before_rest && in_vain % polls_between_rests == 0) {
+        sched_yield();
+    }
+}
 
 // Waits for one event as a read of the descriptor does: blocking unless the program made it non-blocking.
 template <class Event, class Give>
@@ -216,11 +229,16 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
 int poll_one(Cq& cq) {
     Adapter* a = adapter();
     if (a == nullptr) return EINVAL;
-    const Guard guard(*a);
-    a->attend();
-    if (cq.waiting() == 0) a->progress();
-    if (cq.waiting() == 0) return ENOENT;
-    cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
+    {
+        const Guard guard(*a);
+        a->attend();
+        if (cq.waiting() == 0) a->progress();
+        const bool found = cq.waiting() != 0;
+        if (found) cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
+        cq.found = found;
+    }
+    rest_if_idle(cq.found);
+    if (!cq.found) return ENOENT;
     cq.abi.wr_id = cq.current.wc.wr_id;
     cq.abi.status = cq.current.wc.status;
     return 0;
