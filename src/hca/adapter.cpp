@@ -125,7 +125,7 @@ int Adapter::start(const Config& settings) {
     if (!make_self()) return errno;
     next_qp = 2 + static_cast<std::uint32_t>(random() % (qps_per_process / 2));
     if (settings.ptracer) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // Yama would let only parents copy
-    roce = std::make_unique<RoceWire>();
+    roce = std::make_unique<RoceWire>(*this);
     watch(listener, Watched::listener, 0);
     watch(bell, Watched::bell, 0);
     sigset_t all, before;  // the program's signals are for its own threads
@@ -247,7 +247,7 @@ void Adapter::progress() {
         drain(peer);
         if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
     }
-    if (roce->active()) roce->poll(*this);
+    if (roce->active()) roce->poll();
     if (!owing.empty()) settle();
     if (self->touched) drain_self();
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());

@@ -299,6 +299,8 @@ Config read_config(const Environment& environment) {
         if (!parse_number(port, config.roce_port) || config.roce_port == 0)
             refuse(variable::roce_port, port, "a UDP port from 1 to 65535");
     if (const std::string gso = value_of(variable::gso); !gso.empty()) config.gso = parse_switch(variable::gso, gso);
+    if (const std::string shared = value_of(variable::shared); !shared.empty())
+        config.shared_memory = parse_switch(variable::shared, shared);
     if (const std::string ptracer = value_of(variable::ptracer); !ptracer.empty())
         config.ptracer = parse_switch(variable::ptracer, ptracer);
     config.stats_file = value_of(variable::stats);

@@ -49,9 +49,10 @@ struct Config {
     std::string trace_file;  // empty: standard error
     FaultConfig faults;
     std::uint16_t roce_port = 4791;
-    bool gso = true;         // UDP segmentation offload
-    bool ptracer = true;     // let processes of this user copy from and to this one under Yama
-    std::string stats_file;  // one JSON line at exit; empty: none
+    bool shared_memory = true;  // off: even processes of this host talk RoCE, on Ethernet HCAs
+    bool gso = true;            // UDP segmentation offload
+    bool ptracer = true;        // let processes of this user copy from and to this one under Yama
+    std::string stats_file;     // one JSON line at exit; empty: none
 };
 
 // Like getenv: a null pointer for what is not set.

@@ -41,7 +41,7 @@ int Adapter::attach(Qp& qp, const ibv_gid& raw) {
         meet_everybody();
     }
     if (std::find(group->members.begin(), group->members.end(), &qp) != group->members.end()) return 0;
-    if (roce != nullptr && qp.context->hca->link == LinkLayer::ethernet) roce->join(*this, *qp.context->hca, gid);
+    if (roce != nullptr && qp.context->hca->link == LinkLayer::ethernet) roce->join(*qp.context->hca, gid);
     group->members.push_back(&qp);
     ++qp.groups;
     return 0;

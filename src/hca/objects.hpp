@@ -21,6 +21,7 @@ struct Qp;
 struct Cq;
 struct Srq;
 struct Path;
+struct RoceFlow;
 
 // A queue of events behind an eventfd that counts them: pollable, one read takes one event.
 template <class Event>
@@ -162,7 +163,7 @@ struct SendWqe {
     bool begun = false;                                  // packet numbers are given
     bool responded = false;                              // a read or atomic has all of its answer
     std::uint32_t first_psn = 0, packets = 0, sent = 0;  // sent: packets of it on the wire
-    std::uint32_t received = 0;                          // bytes of a read's answer
+    std::uint32_t received = 0, requested = 0;           // bytes of a read's answer, and asked for
 };
 
 // What the responder still has to say to the requester, in order.
@@ -201,7 +202,9 @@ struct Qp {
     std::uint32_t sq_head = 0, sq_next = 0, sq_tail = 0;
     std::uint32_t next_psn = 0;  // of the next new packet
     std::uint32_t unacked_psn = 0;
-    std::uint32_t reads_out = 0;  // reads and atomics on their way
+    std::uint32_t sent_psn = 0;      // after the last packet that is on the wire
+    std::shared_ptr<RoceFlow> flow;  // when it talks RoCE
+    std::uint32_t reads_out = 0;     // reads and atomics on their way
     std::uint32_t retries_left = 0, rnr_left = 0;
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting

@@ -18,6 +18,7 @@
 #include <string>
 
 #include "hca/adapter.hpp"
+#include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
 
 namespace loom::hca {
@@ -55,11 +56,13 @@ bool send_hello(Adapter& a, const Peer& peer, int socket) {
     return sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof hello);
 }
 
-enum class Heard : std::uint8_t { nothing, hello, wake, bye, end };
+enum class Heard : std::uint8_t { nothing, hello, wake, bye, datagrams, end };
 
-// One message; descriptors that come with anything but a hello are closed.
-Heard receive(int socket, Hello& hello, int (&fds)[hello_fds]) {
-    iovec data{&hello, sizeof hello};
+std::array<std::uint8_t, 80 * 1024> message_buffer;  // under the engine's mutex
+
+// One message; descriptors that come with anything but a hello are closed. Datagrams lie in the buffer.
+Heard receive(int socket, Hello& hello, int (&fds)[hello_fds], std::size_t& size) {
+    iovec data{message_buffer.data(), message_buffer.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 8)] = {};
     msghdr message{};
     message.msg_iov = &data;
@@ -68,6 +71,7 @@ Heard receive(int socket, Hello& hello, int (&fds)[hello_fds]) {
     message.msg_controllen = sizeof control;
     const ssize_t n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0) return errno == EAGAIN || errno == EINTR ? Heard::nothing : Heard::end;
+    size = static_cast<std::size_t>(n);
     std::size_t got = 0;
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
@@ -81,13 +85,16 @@ Heard receive(int socket, Hello& hello, int (&fds)[hello_fds]) {
                 ::close(fd);
         }
     }
-    if (n == static_cast<ssize_t>(sizeof hello) && got == hello_fds) return Heard::hello;
+    if (n == static_cast<ssize_t>(sizeof hello) && got == hello_fds) {
+        std::memcpy(&hello, message_buffer.data(), sizeof hello);
+        return Heard::hello;
+    }
     for (std::size_t i = 0; i < got; ++i) ::close(fds[i]);
     if (n == 1) {
-        const char word = *reinterpret_cast<const char*>(&hello);
+        const auto word = static_cast<char>(message_buffer[0]);
         return word == word_bye ? Heard::bye : word == word_wake ? Heard::wake : Heard::end;
     }
-    return Heard::end;
+    return n > 1 && message_buffer[0] == 'f' ? Heard::datagrams : Heard::end;
 }
 
 sockaddr_un name_of(std::uint32_t slot, socklen_t& length) {
@@ -232,7 +239,8 @@ void Adapter::hear_caller(int fd) {
     if (std::erase(callers, fd) == 0) return;
     Hello hello;
     int fds[hello_fds] = {-1, -1};
-    const Heard heard = receive(fd, hello, fds);
+    std::size_t size = 0;
+    const Heard heard = receive(fd, hello, fds, size);
     if (heard == Heard::nothing) {
         callers.push_back(fd);
         return;
@@ -290,7 +298,8 @@ void Adapter::hear(Peer& peer) {
     while (peer.state != Peer::State::dead) {
         Hello hello;
         int fds[hello_fds] = {-1, -1};
-        switch (receive(peer.socket, hello, fds)) {
+        std::size_t size = 0;
+        switch (receive(peer.socket, hello, fds, size)) {
             case Heard::nothing:
                 return;
             case Heard::wake:
@@ -298,6 +307,10 @@ void Adapter::hear(Peer& peer) {
             case Heard::bye:
                 peer.said_bye = true;
                 break;
+            case Heard::datagrams:
+                if (roce->accept_forwarded({message_buffer.data(), size})) break;
+                lose(peer);
+                return;
             case Heard::end:
                 lose(peer);
                 return;

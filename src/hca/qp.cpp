@@ -73,7 +73,7 @@ int apply(Adapter& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (has(IBV_QP_PATH_MTU)) qp.attr.path_mtu = attr.path_mtu;
     if (has(IBV_QP_DEST_QPN)) qp.attr.dest_qp_num = attr.dest_qp_num;
     if (has(IBV_QP_RQ_PSN)) qp.expected_psn = qp.attr.rq_psn = attr.rq_psn & psn_mask;
-    if (has(IBV_QP_SQ_PSN)) qp.next_psn = qp.unacked_psn = qp.attr.sq_psn = attr.sq_psn & psn_mask;
+    if (has(IBV_QP_SQ_PSN)) qp.next_psn = qp.unacked_psn = qp.sent_psn = qp.attr.sq_psn = attr.sq_psn & psn_mask;
     if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) qp.attr.max_dest_rd_atomic = attr.max_dest_rd_atomic;
     if (has(IBV_QP_MAX_QP_RD_ATOMIC)) qp.attr.max_rd_atomic = attr.max_rd_atomic;
     if (has(IBV_QP_MIN_RNR_TIMER)) qp.attr.min_rnr_timer = attr.min_rnr_timer;
@@ -120,7 +120,7 @@ void Adapter::forget(Qp& qp) {
     if (qp.listed_blocked)
         for (const auto& peer : peers)
             if (peer != nullptr) erase_from(peer->blocked, &qp);
-    if (roce != nullptr) roce->forget(qp);
+    roce->forget(qp);
     qp.listed_ack = qp.listed_timer = qp.listed_blocked = false;
 }
 
@@ -202,8 +202,7 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
         if (path->peer == nullptr)
             path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
     }
-    if (path->kind == Path::Kind::roce && (roce == nullptr || !roce->open(*this, hca)))
-        path->kind = Path::Kind::nowhere;
+    if (path->kind == Path::Kind::roce && !roce->open(hca)) path->kind = Path::Kind::nowhere;
     return path;
 }
 
@@ -264,7 +263,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
     if (qp->srq != nullptr) ++qp->srq->users;
     ++qp->context->users;
     a->publish(*qp);
-    if (qp->context->hca->link == LinkLayer::ethernet && a->roce != nullptr) a->roce->open(*a, *qp->context->hca);
+    if (qp->context->hca->link == LinkLayer::ethernet) a->roce->open(*qp->context->hca);
     return qp;
 }
 

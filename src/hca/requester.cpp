@@ -10,6 +10,9 @@ namespace loom::hca {
 
 namespace {
 
+constexpr std::uint32_t read_chunk =
+    512 * 1024;  // asked for at once over RoCE: answers are not paced by acknowledgements
+constexpr std::uint64_t first_probe_ns = 4'000'000;
 constexpr std::uint32_t reference_from = 8192;  // sends of this size and more are pulled out of the sender's memory
 
 // Units of 10 us that each code of the receiver-not-ready timer stands for.
@@ -105,6 +108,9 @@ bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<cons
             peer = found.get();
         }
         if (peer == nullptr || peer->state == Peer::State::dead) {
+            // Nobody of ours has that number: on Ethernet it may be another user's process.
+            if (peer == nullptr && roce->has(*qp.context->hca))
+                return roce->send(qp, path, packet, gather, offset, length, bytes);
             add(counters.dropped);
             return true;
         }
@@ -225,7 +231,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     const bool connected = qp.type() != IBV_QPT_UD;
     const Path& path = connected ? *qp.path : *w.path;
     if (waits_for_answer(w) && qp.reads_out >= std::max<std::uint32_t>(qp.attr.max_rd_atomic, 1)) return false;
-    if (path.kind == Path::Kind::roce && !roce->may_send(qp)) return false;
+    if (path.kind == Path::Kind::roce && w.packets == 1 && roce->allowance(qp) == 0) return false;
     const std::span<const ibv_sge> sges{qp.sges_of(at), w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges};
     Packet packet;
     packet.service = service_of(qp.type());
@@ -239,11 +245,14 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         packet.ack_request = true;
         packet.remote_address = w.remote_address + done;
         packet.rkey = w.rkey;
-        packet.dma_length = w.length - done;
+        packet.dma_length = path.kind == Path::Kind::roce ? std::min(w.length - done, read_chunk - read_chunk % qp.mtu)
+                                                          : w.length - done;
+        w.requested = done + packet.dma_length;
         packet.swap_or_add = w.swap_or_add;
         packet.compare = w.compare;
         if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return false;
         w.sent = w.packets;
+        qp.sent_psn = (w.first_psn + w.packets) & psn_mask;
         ++qp.reads_out;
     } else if (w.by_reference) {
         std::uint8_t references[max_sges * 16];
@@ -263,7 +272,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         w.sent = 1;
     } else {
         if (path.kind == Path::Kind::roce && connected && w.packets > 1) {
-            if (!roce->send_run(*this, qp, w, sges)) return false;
+            if (!roce->send_run(qp, w, sges)) return false;
         }
         const std::uint8_t flags = static_cast<std::uint8_t>(
             (w.placed ? Entry::placed : 0) | (is_write(w) || w.length >= reference_from ? Entry::carried : 0));
@@ -271,6 +280,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
             const std::uint32_t offset = w.sent * qp.mtu;
             const std::uint32_t length = w.placed ? 0 : std::min(w.length - offset, connected ? qp.mtu : w.length);
             make_packet(qp, w, w.sent, packet);
+            qp.sent_psn = (packet.psn + 1) & psn_mask;
             if (path.multicast) {
                 send_to_group(qp, w, packet, sges);
             } else if (!wire_send(qp, path, packet, sges, offset, length, flags)) {
@@ -279,7 +289,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         }
     }
     if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0)
-        start_timer(qp, qp.retry_at, coarse_now_ns() + (4096ull << qp.attr.timeout));
+        start_timer(qp, qp.retry_at, coarse_now_ns() + patience(qp));
     return true;
 }
 
@@ -339,8 +349,10 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
         ++qp.sq_head;
         moved = true;
     }
-    if (psn_distance(psn, qp.unacked_psn) >= 0) {
+    if (const std::int32_t news = psn_distance(psn, qp.unacked_psn) + 1; news > 0) {
         qp.unacked_psn = (psn + 1) & psn_mask;
+        if (psn_distance(qp.sent_psn, qp.unacked_psn) < 0) qp.sent_psn = qp.unacked_psn;
+        if (qp.path->kind == Path::Kind::roce) roce->progressed(qp, static_cast<std::uint32_t>(news));
         moved = true;
     }
     if (!moved) return;
@@ -348,8 +360,7 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
     qp.retries_left = qp.attr.retry_cnt;
     qp.rnr_left = qp.attr.rnr_retry;
     const bool outstanding = qp.sq_head != qp.sq_next || (qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).sent != 0);
-    qp.retry_at = outstanding && qp.attr.timeout != 0 ? coarse_now_ns() + (4096ull << qp.attr.timeout) : 0;
-    if (qp.path->kind == Path::Kind::roce) roce->progressed(qp);
+    qp.retry_at = outstanding && qp.attr.timeout != 0 ? coarse_now_ns() + patience(qp) : 0;
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
@@ -377,6 +388,7 @@ void Adapter::resend(Qp& qp, std::uint32_t psn) {
         w.sent = std::min(w.sent, keep);
     }
     qp.sq_next = at;
+    qp.sent_psn = psn;
 }
 
 void Adapter::fail(Qp& qp, ibv_wc_status status) {
@@ -403,11 +415,23 @@ void Adapter::give_up(Qp& qp) {
     kick();
 }
 
+// How long the oldest packet may stay unanswered. RoCE looks earlier than the program's timeout, which only bounds how
+// long it goes on: a lost packet then costs milliseconds.
+std::uint64_t Adapter::patience(Qp& qp) {
+    const std::uint64_t whole = 4096ull << qp.attr.timeout;
+    if (qp.path->kind != Path::Kind::roce) return whole;
+    RoceFlow& flow = roce->flow(qp);
+    flow.moved_at = now_ns();
+    if (flow.probe_ns == 0) flow.probe_ns = first_probe_ns;
+    return std::min(whole, flow.probe_ns);
+}
+
 void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     qp.retry_at = 0;
     if (qp.state() != IBV_QPS_RTS || qp.sq_head == qp.sq_tail) return;
     const Path& path = *qp.path;
-    const std::uint64_t again = now + (4096ull << qp.attr.timeout);
+    const std::uint64_t whole = 4096ull << qp.attr.timeout;
+    std::uint64_t again = now + whole;
     if (path.kind == Path::Kind::local && path.peer != nullptr && path.peer->state != Peer::State::dead &&
         (path.peer->state == Peer::State::connecting ||
          path.peer->in->consumed.load(std::memory_order_acquire) < qp.wire_position)) {
@@ -415,15 +439,37 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
         return;
     }
     add(counters_of(*this, *qp.context).timeouts);
-    if (qp.retries_left == 0) {
+    bool given_up = qp.retries_left == 0;
+    if (path.kind == Path::Kind::roce) {
+        RoceFlow& flow = roce->flow(qp);
+        given_up = now - flow.moved_at >= whole * (qp.attr.retry_cnt + 1);
+        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
+        again = now + std::min(whole, flow.probe_ns);
+        roce->lost(qp);
+    }
+    if (given_up) {
         fail(qp, IBV_WC_RETRY_EXC_ERR);
         return;
     }
-    --qp.retries_left;
-    if (path.kind == Path::Kind::roce) roce->lost(qp);
+    if (qp.retries_left != 0) --qp.retries_left;
     start_timer(qp, qp.retry_at, again);
     resend(qp, qp.unacked_psn);
     run(qp);
+}
+
+// The next piece of a long read.
+void Adapter::request_more(Qp& qp, SendWqe& w) {
+    Packet packet;
+    packet.service = Service::rc;
+    packet.op = Op::read_request;
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.psn = (w.first_psn + w.received / qp.mtu) & psn_mask;
+    packet.ack_request = true;
+    packet.remote_address = w.remote_address + w.received;
+    packet.rkey = w.rkey;
+    packet.dma_length = std::min(w.length - w.received, read_chunk - read_chunk % qp.mtu);
+    // What cannot go now is asked for again by the timer.
+    if (wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) w.requested = w.received + packet.dma_length;
 }
 
 void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
@@ -494,7 +540,11 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             w.received += static_cast<std::uint32_t>(payload.size());
             if (w.received < w.length) {
                 qp.unacked_psn = (packet.psn + 1) & psn_mask;
-                if (qp.retry_at != 0) qp.retry_at = coarse_now_ns() + (4096ull << qp.attr.timeout);
+                if (qp.retry_at != 0) qp.retry_at = coarse_now_ns() + patience(qp);
+                if (qp.path->kind == Path::Kind::roce) {
+                    roce->progressed(qp, 1);
+                    if (w.received == w.requested) request_more(qp, w);
+                }
                 return;
             }
         }

@@ -364,8 +364,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
         return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
     std::uint8_t* memory = nullptr;
     if (length != 0) {
-        if ((qp.rights() & right) != 0)
-            memory = local_memory(packet.rkey, packet.remote_address, length, qp.pd, right);
+        if ((qp.rights() & right) != 0) memory = local_memory(packet.rkey, packet.remote_address, length, qp.pd, right);
         if (memory == nullptr) return refuse(*this, qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
     }
     qp.nak_sent = false;
@@ -452,6 +451,15 @@ void Adapter::answer(Qp& qp) {
             packet.swap_or_add = due.address;
             if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
         } else {
+            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu) {
+                const std::uint8_t* memory =
+                    local_memory(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
+                if (memory != nullptr) {
+                    if (!roce->send_response(qp, due, memory)) return;
+                    qp.answers.pop_front();
+                    continue;
+                }
+            }
             while (true) {
                 const std::uint32_t length = std::min(due.left, qp.mtu);
                 const bool last = length == due.left;

@@ -1,36 +1,359 @@
 #include "hca/roce_wire.hpp"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "hca/roce/gid.hpp"
+#include "loom/base/error.hpp"
+
 namespace loom::hca {
 
-bool RoceWire::is_local(const Gid&) {
+namespace {
+
+constexpr double window_most = 512, window_least = 4;  // packets
+constexpr std::uint32_t batch = 128;                   // packets handed to the kernel at once
+constexpr std::uint64_t full_wait_ns = 50'000;         // until a full socket buffer is tried again
+constexpr std::size_t receive_budget = 256;            // packets taken in before others have their turn
+
+roce::Destination destination(const Path& path) {
+    roce::Destination to;
+    to.address.ip = path.multicast ? roce::multicast_ip(path.dgid, roce::family(path.sgid)) : path.dgid;
+    to.address.port = config().roce_port;
+    to.traffic_class = path.traffic_class;
+    to.hop_limit = path.hop_limit;
+    return to;
+}
+
+// The pieces of [offset, offset + length) of a gather list; returns how many.
+std::uint32_t pieces_of(std::span<const ibv_sge> gather, std::uint32_t offset, std::uint32_t length, iovec* out) {
+    std::uint32_t count = 0;
+    for (const ibv_sge& piece : gather) {
+        if (length == 0) break;
+        if (offset >= piece.length) {
+            offset -= piece.length;
+            continue;
+        }
+        const std::uint32_t take = std::min(piece.length - offset, length);
+        out[count++] = {reinterpret_cast<std::uint8_t*>(piece.addr) + offset, take};
+        length -= take;
+        offset = 0;
+    }
+    return count;
+}
+
+// How a datagram for another process travels to it, before its bytes.
+struct Forwarded {
+    char word = 'f';
+    std::uint8_t traffic_class = 0;
+    std::uint16_t each = 0;
+    roce::Address source;
+    Gid destination{};
+};
+
+}  // namespace
+
+bool RoceWire::is_local(const Gid& gid) {
+    if (!config().shared_memory) return false;
+    static roce::LocalAddresses addresses;  // under the engine's mutex
+    return addresses.contains(gid);
+}
+
+RoceWire::Place* RoceWire::place(const HcaConfig& hca) {
+    for (const auto& place : endpoints_)
+        if (place->hca == &hca) return place.get();
+    return nullptr;
+}
+
+bool RoceWire::has(const HcaConfig& hca) const {
+    return std::any_of(endpoints_.begin(), endpoints_.end(), [&](const auto& place) { return place->hca == &hca; });
+}
+
+bool RoceWire::open(const HcaConfig& hca) {
+    if (place(hca) != nullptr) return true;
+    if (hca.link != LinkLayer::ethernet || hca.gids.empty()) return false;
+    roce::Address address;
+    address.ip = hca.gids.front().gid;
+    address.port = config().roce_port;
+    roce::EndpointOptions options;
+    options.offload = config().gso ? roce::Offload::on : roce::Offload::off;
+    options.slot = adapter_.slot;
+    try {
+        endpoints_.push_back(std::make_unique<Place>(Place{&hca, roce::Endpoint(address, options), {}}));
+    } catch (const Error&) {
+        return false;
+    }
+    Place& made = *endpoints_.back();
+    made.descriptors.push_back(made.endpoint.fd());
+    adapter_.watch(made.endpoint.fd(), Watched::packets, hca.index);
     return true;
 }
-bool RoceWire::open(Adapter&, const HcaConfig&) {
+
+bool RoceWire::join(const HcaConfig& hca, const Gid& group) {
+    if (!open(hca)) return false;
+    Place& at = *place(hca);
+    try {
+        const int fd = at.endpoint.join(group);
+        if (std::find(at.descriptors.begin(), at.descriptors.end(), fd) == at.descriptors.end()) {
+            at.descriptors.push_back(fd);
+            adapter_.watch(fd, Watched::packets, hca.index);
+        }
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
+RoceFlow& RoceWire::flow(Qp& qp) {
+    if (qp.flow == nullptr) qp.flow = std::make_shared<RoceFlow>();
+    return *qp.flow;
+}
+
+void RoceWire::stall(Qp& qp, std::uint64_t until) {
+    RoceFlow& f = flow(qp);
+    f.ready_at = until;
+    if (f.stalled) return;
+    f.stalled = true;
+    stalled_.push_back(&qp);
+    adapter_.kick();
+}
+
+void RoceWire::forget(Qp& qp) {
+    std::erase(stalled_, &qp);
+    qp.flow.reset();
+}
+
+std::uint32_t RoceWire::allowance(Qp& qp) {
+    if (qp.type() != IBV_QPT_RC) return batch;
+    RoceFlow& f = flow(qp);
+    const std::int32_t in_flight = std::max(0, psn_distance(qp.sent_psn, qp.unacked_psn));
+    const auto window = static_cast<std::int32_t>(f.window);
+    if (in_flight >= window) return 0;  // an acknowledgement runs it again
+    if (f.rate.limited()) {
+        const roce::Time now{static_cast<std::int64_t>(now_ns())}, at = f.rate.next(now);
+        if (at > now) {
+            stall(qp, static_cast<std::uint64_t>(at.count()));
+            return 0;
+        }
+    }
+    return static_cast<std::uint32_t>(window - in_flight);
+}
+
+void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
+    RoceFlow& f = flow(qp);
+    f.window = std::min(window_most, f.window + packets / f.window);
+    f.probe_ns = 0;
+}
+
+void RoceWire::lost(Qp& qp) {
+    RoceFlow& f = flow(qp);
+    f.window = std::max(window_least, f.window / 2);
+}
+
+bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather,
+                    std::uint32_t offset, std::uint32_t length, const std::uint8_t* bytes) {
+    Place* at = place(*qp.context->hca);
+    if (at == nullptr) return true;
+    iovec pieces[max_sges];
+    roce::Outgoing out;
+    out.packet = packet;
+    out.payload = pieces;
+    out.payload_bytes = length;
+    if (bytes != nullptr) {
+        pieces[0] = {const_cast<std::uint8_t*>(bytes) + offset, length};
+        out.pieces = length != 0 ? 1 : 0;
+    } else {
+        out.pieces = pieces_of(gather, offset, length, pieces);
+    }
+    if (at->endpoint.send(destination(path), {&out, 1}) == 1) {
+        if (qp.flow != nullptr && is_request(packet.op))
+            qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now_ns())});
+        return true;
+    }
+    if (qp.type() == IBV_QPT_UD) return true;  // datagrams may be lost
+    stall(qp, now_ns() + full_wait_ns);
     return false;
 }
-bool RoceWire::join(Adapter&, const HcaConfig&, const Gid&) {
-    return false;
-}
-bool RoceWire::send(Qp&, const Path&, const Packet&, std::span<const ibv_sge>, std::uint32_t, std::uint32_t,
-                    const std::uint8_t*) {
+
+bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
+    Place* at = place(*qp.context->hca);
+    if (at == nullptr) return true;
+    const roce::Destination to = destination(*qp.path);
+    static thread_local std::vector<iovec> pieces;
+    static thread_local std::vector<roce::Outgoing> packets;
+    while (w.sent < w.packets) {
+        const std::uint32_t count = std::min({w.packets - w.sent, allowance(qp), batch});
+        if (count == 0) return false;
+        pieces.resize(count * (sges.size() + 1));
+        packets.assign(count, {});
+        std::uint64_t total = 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            roce::Outgoing& out = packets[i];
+            const std::uint32_t index = w.sent + i, offset = index * qp.mtu,
+                                length = std::min(w.length - offset, qp.mtu);
+            adapter_.make_packet(qp, w, index, out.packet);
+            if (index % 16 == 15) out.packet.ack_request = true;
+            out.payload = &pieces[i * (sges.size() + 1)];
+            out.pieces = pieces_of(sges, offset, length, &pieces[i * (sges.size() + 1)]);
+            out.payload_bytes = length;
+            total += length + 60;
+        }
+        packets.back().packet.ack_request = true;
+        const auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
+        add(counters_of(adapter_, *qp.context).sent_packets, taken);
+        w.sent += taken;
+        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+        flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now_ns())});
+        if (taken < count) {
+            stall(qp, now_ns() + full_wait_ns);
+            return false;
+        }
+    }
     return true;
 }
-bool RoceWire::send_run(Adapter&, Qp&, SendWqe&, std::span<const ibv_sge>) {
-    return true;
+
+bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
+    Place* at = place(*qp.context->hca);
+    if (at == nullptr) return true;
+    const roce::Destination to = destination(*qp.path);
+    PortCounters& counters = counters_of(adapter_, *qp.context);
+    iovec pieces[batch];
+    static thread_local std::vector<roce::Outgoing> packets;
+    while (true) {
+        packets.clear();
+        std::uint32_t left = due.left, done = 0;
+        bool first = due.first, last = false;
+        for (std::uint32_t i = 0; i < batch && !last; ++i) {
+            const std::uint32_t length = std::min(left, qp.mtu);
+            last = length == left;
+            roce::Outgoing out;
+            out.packet.service = Service::rc;
+            out.packet.dest_qpn = qp.attr.dest_qp_num;
+            out.packet.syndrome = syndrome_ack;
+            out.packet.msn = due.msn;
+            out.packet.psn = (due.psn + i) & psn_mask;
+            out.packet.op = first ? (last ? Op::read_response_only : Op::read_response_first)
+                                  : (last ? Op::read_response_last : Op::read_response_middle);
+            pieces[i] = {const_cast<std::uint8_t*>(memory) + done, length};
+            out.payload = &pieces[i];
+            out.pieces = length != 0 ? 1 : 0;
+            out.payload_bytes = length;
+            packets.push_back(out);
+            first = false;
+            left -= length;
+            done += length;
+        }
+        const auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
+        add(counters.sent_packets, taken);
+        const std::uint32_t bytes = std::min(taken * qp.mtu, due.left);
+        add(counters.sent_bytes[static_cast<std::size_t>(Way::roce)], bytes);
+        if (taken != 0) due.first = false;
+        due.psn = (due.psn + taken) & psn_mask;
+        due.address += bytes;
+        due.left -= bytes;
+        memory += bytes;
+        if (taken < packets.size()) {
+            stall(qp, now_ns() + full_wait_ns);
+            return false;
+        }
+        if (last) return true;
+    }
 }
-bool RoceWire::may_send(const Qp&) {
-    return true;
+
+void RoceWire::poll() {
+    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+        receiving_ = endpoints_[i].get();
+        receiving_->endpoint.receive(*this, receive_budget);
+    }
+    receiving_ = nullptr;
+    if (stalled_.empty()) return;
+    const std::uint64_t now = now_ns();
+    std::vector<Qp*> ready;
+    std::erase_if(stalled_, [&](Qp* qp) {
+        if (qp->flow->ready_at > now) return false;
+        qp->flow->stalled = false;
+        ready.push_back(qp);
+        return true;
+    });
+    for (Qp* qp : ready) {
+        if (!qp->answers.empty() || qp->ack_due) adapter_.owe(*qp);
+        adapter_.run(*qp);
+    }
 }
-void RoceWire::progressed(Qp&) {}
-void RoceWire::lost(Qp&) {}
-void RoceWire::forget(Qp&) {}
-bool RoceWire::active() const {
-    return false;
-}
-void RoceWire::poll(Adapter&) {}
+
 std::uint64_t RoceWire::next_deadline() const {
-    return 0;
+    std::uint64_t at = 0;
+    for (const Qp* qp : stalled_)
+        if (at == 0 || qp->flow->ready_at < at) at = qp->flow->ready_at;
+    return at;
 }
-void RoceWire::close_descriptors() {}
+
+void RoceWire::close_descriptors() {
+    for (const auto& place : endpoints_)
+        for (const int fd : place->descriptors) ::close(fd);
+}
+
+void RoceWire::arrived(const roce::Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    const std::uint32_t index = packet.dest_qpn & (qps_per_process - 1);
+    Qp* qp =
+        packet.dest_qpn != multicast_qpn && slot_of(packet.dest_qpn) == adapter_.slot ? adapter_.qps[index] : nullptr;
+    if (packet.service == Service::cnp) {
+        if (qp == nullptr || qp->flow == nullptr) return;
+        add(counters_of(adapter_, *qp->context).cnp_received);
+        qp->flow->rate.notified(roce::Time{static_cast<std::int64_t>(now_ns())});
+        return;
+    }
+    if (arrival.ecn() == roce::Ecn::congested && qp != nullptr && qp->type() == IBV_QPT_RC && qp->path != nullptr &&
+        qp->path->kind == Path::Kind::roce &&
+        notifications_.due(qp->qpn, roce::Time{static_cast<std::int64_t>(now_ns())})) {
+        static constexpr std::uint8_t zeros[roce::notification_bytes] = {};
+        add(counters_of(adapter_, *qp->context).cnp_sent);
+        send(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {}, 0, sizeof zeros, zeros);
+    }
+    const Gid source = arrival.source.ip, destination = arrival.destination;
+    adapter_.on_packet({packet,
+                        {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},
+                        nullptr,
+                        0,
+                        0,
+                        0,
+                        &source,
+                        &destination,
+                        arrival.traffic_class});
+}
+
+void RoceWire::foreign(std::uint32_t slot, const roce::Datagrams& datagrams) {
+    const std::shared_ptr<Peer> peer = adapter_.peer_at(slot);
+    if (peer == nullptr || peer->state != Peer::State::up) return;
+    Forwarded header;
+    header.traffic_class = datagrams.traffic_class;
+    header.each = datagrams.each;
+    header.source = datagrams.source;
+    header.destination = datagrams.destination;
+    iovec data[2] = {{&header, sizeof header},
+                     {const_cast<std::byte*>(datagrams.bytes.data()), datagrams.bytes.size()}};
+    msghdr message{};
+    message.msg_iov = data;
+    message.msg_iovlen = 2;
+    sendmsg(peer->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);  // what does not fit is lost, as on a wire
+}
+
+bool RoceWire::accept_forwarded(std::span<const std::uint8_t> message) {
+    Forwarded header;
+    if (message.size() <= sizeof header) return false;
+    std::memcpy(&header, message.data(), sizeof header);
+    if (header.word != 'f') return false;
+    const auto bytes = std::as_bytes(message.subspan(sizeof header));
+    for (const auto& place : endpoints_) {
+        if (place->endpoint.local().ip != header.destination && !roce::is_multicast(header.destination)) continue;
+        place->endpoint.accept({header.source, header.destination, header.traffic_class, header.each, bytes}, *this);
+        break;
+    }
+    return true;
+}
 
 }  // namespace loom::hca

@@ -1,35 +1,77 @@
-// The wire between hosts: RoCEv2 packets on UDP.
+// The wire between hosts: RoCEv2 packets on UDP, with a window and a rate for each queue pair.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "hca/adapter.hpp"
+#include "hca/roce/rate.hpp"
+#include "hca/roce/socket.hpp"
 
 namespace loom::hca {
 
-class RoceWire {
+// What a queue pair that talks RoCE keeps besides.
+struct RoceFlow {
+    roce::RateControl rate;
+    double window = 64;          // packets that may be unacknowledged
+    std::uint64_t probe_ns = 0;  // until the next packet is sent again without an answer
+    std::uint64_t moved_at = 0;  // when something was acknowledged last
+    bool stalled = false;        // listed: waits for its time or for room in the socket
+    std::uint64_t ready_at = 0;
+};
+
+class RoceWire final : private roce::Sink {
 public:
+    explicit RoceWire(Adapter& adapter) : adapter_(adapter) {}
+
     // Whether the address belongs to this host, in this network namespace.
     static bool is_local(const Gid& gid);
 
     // The endpoint of the HCA's address is there, or is made. False: the address or port cannot be had.
-    bool open(Adapter& adapter, const HcaConfig& hca);
-    bool join(Adapter& adapter, const HcaConfig& hca, const Gid& group);
+    bool open(const HcaConfig& hca);
+    bool join(const HcaConfig& hca, const Gid& group);
+    [[nodiscard]] bool has(const HcaConfig& hca) const;
 
     // One packet. False: no room now; the queue pair runs again later.
     bool send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
               std::uint32_t length, const std::uint8_t* bytes);
-    // Many packets of one request. False: not all of them could go.
-    bool send_run(Adapter& adapter, Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
-    bool may_send(const Qp& qp);
-    void progressed(Qp& qp);
+    // The packets of one request that may go now. False: not all of it went.
+    bool send_run(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
+    // The packets of the answer to a read. False: not all of them went.
+    bool send_response(Qp& qp, Answer& due, const std::uint8_t* memory);
+
+    // How many packets the queue pair may send now; 0: it is called again when it may.
+    std::uint32_t allowance(Qp& qp);
+    void progressed(Qp& qp, std::uint32_t packets);
     void lost(Qp& qp);
     void forget(Qp& qp);
-    [[nodiscard]] bool active() const;
-    void poll(Adapter& adapter);
+    RoceFlow& flow(Qp& qp);
+
+    [[nodiscard]] bool active() const { return !endpoints_.empty(); }
+    void poll();
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     void close_descriptors();
+    // A message of another process that received datagrams for us. False: it is none.
+    bool accept_forwarded(std::span<const std::uint8_t> message);
+
+private:
+    struct Place {
+        const HcaConfig* hca;
+        roce::Endpoint endpoint;
+        std::vector<int> descriptors;
+    };
+    Place* place(const HcaConfig& hca);
+    void stall(Qp& qp, std::uint64_t until);
+    void arrived(const roce::Arrival& arrival) override;
+    void foreign(std::uint32_t slot, const roce::Datagrams& datagrams) override;
+
+    Adapter& adapter_;
+    std::vector<std::unique_ptr<Place>> endpoints_;
+    Place* receiving_ = nullptr;
+    std::vector<Qp*> stalled_;
+    roce::NotificationPacer notifications_;
 };
 
 }  // namespace loom::hca

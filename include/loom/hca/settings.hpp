@@ -10,6 +10,7 @@ constexpr const char* trace = "LOOM_VERBS_TRACE";
 constexpr const char* fault = "LOOM_VERBS_FAULT";
 constexpr const char* roce_port = "LOOM_VERBS_ROCE_PORT";
 constexpr const char* gso = "LOOM_VERBS_GSO";
+constexpr const char* shared = "LOOM_VERBS_SHARED";
 constexpr const char* ptracer = "LOOM_VERBS_PTRACER";
 constexpr const char* stats = "LOOM_VERBS_STATS";
 }  // namespace variable
