@@ -325,6 +325,9 @@ void Adapter::hear(Peer& peer) {
                     lose(peer);
                     return;
                 }
+                for (const auto& message : peer.held)
+                    ::send(peer.socket, message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+                peer.held.clear();
                 break;
         }
     }

@@ -37,6 +37,8 @@ struct Peer {
     bool touched = false;
     std::vector<Qp*> blocked;  // queue pairs that wait for room, for the connection, or for order
 
+    std::vector<std::vector<std::uint8_t>> held;  // datagrams for it that came before it was up
+
     struct Mapping {
         std::uint8_t* base = nullptr;
         std::size_t length = 0;

@@ -358,7 +358,8 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
     const bool read = packet.op == Op::read_request;
     const std::uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
     const std::uint32_t length = read ? packet.dma_length : 8;
-    if (qp.answers.size() >= std::max<std::uint32_t>(qp.attr.max_dest_rd_atomic, 1))
+    // The requester keeps to what was agreed; after losses some answers may be under way twice.
+    if (qp.answers.size() >= std::max<std::size_t>(2u * qp.attr.max_dest_rd_atomic, 2))
         return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
     if (!read && packet.remote_address % 8 != 0)
         return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
@@ -408,7 +409,7 @@ void Adapter::repeat(Qp& qp, const Packet& packet) {
             return;
         // The new answer replaces an old one for the same read that is still being sent.
         std::erase_if(qp.answers, [&](const Answer& answer) { return psn_distance(answer.psn, packet.psn) >= 0; });
-        if (qp.answers.size() > qp.attr.max_dest_rd_atomic) return;
+        if (qp.answers.size() > 2u * qp.attr.max_dest_rd_atomic) return;
         Answer due;
         due.kind = Answer::Kind::read;
         due.psn = packet.psn;

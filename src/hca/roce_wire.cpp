@@ -16,6 +16,7 @@ namespace {
 
 constexpr double window_most = 512, window_least = 4;  // packets
 constexpr std::uint32_t batch = 128;                   // packets handed to the kernel at once
+constexpr std::size_t most_held = 64;                  // datagrams for a process that is not connected yet
 constexpr std::uint64_t full_wait_ns = 50'000;         // until a full socket buffer is tried again
 constexpr std::size_t receive_budget = 256;            // packets taken in before others have their turn
 
@@ -328,12 +329,19 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
 
 void RoceWire::foreign(std::uint32_t slot, const roce::Datagrams& datagrams) {
     const std::shared_ptr<Peer> peer = adapter_.peer_at(slot);
-    if (peer == nullptr || peer->state != Peer::State::up) return;
+    if (peer == nullptr || peer->state == Peer::State::dead) return;
     Forwarded header;
     header.traffic_class = datagrams.traffic_class;
     header.each = datagrams.each;
     header.source = datagrams.source;
     header.destination = datagrams.destination;
+    if (peer->state == Peer::State::connecting) {
+        if (peer->held.size() >= most_held) return;
+        std::vector<std::uint8_t>& message = peer->held.emplace_back(sizeof header + datagrams.bytes.size());
+        std::memcpy(message.data(), &header, sizeof header);
+        std::memcpy(message.data() + sizeof header, datagrams.bytes.data(), datagrams.bytes.size());
+        return;
+    }
     iovec data[2] = {{&header, sizeof header},
                      {const_cast<std::byte*>(datagrams.bytes.data()), datagrams.bytes.size()}};
     msghdr message{};
