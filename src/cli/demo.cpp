@@ -38,7 +38,7 @@ void demo_report(Demo& demo) {
     page.version = LOOM_VERSION;
     page.sections = demo.sections;
     write_file(demo.folder / "report.html", report::html_page(demo.damaged, demo.repaired, page));
-    demo.say("   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2 and 6: {}\n",
+    demo.say("   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2, 6 and 7: {}\n",
              (demo.folder / "report.html").string());
 }
 
@@ -57,6 +57,7 @@ void run(const DemoOptions& options) {
     demo_break_and_repair(demo);
     demo_map_ranks(demo);
     demo_victim(demo);
+    demo_verbs(demo);
     demo_report(demo);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     demo.result["folder"] = options.folder;
@@ -78,9 +79,10 @@ void add_demo(CLI::App& program, int&) {
     add_common(*app, options->common);
     app->footer(
         "Makes a tree of 1,728 hosts, routes it twice and compares, breaks and repairs it, maps the ranks of a job,\n"
-        "plays a flow that suffers from others' congestion without and with the congestion manager, and writes\n"
-        "tables that OpenSM loads and a report to open in a browser. Each step prints the commands that do the same\n"
-        "in FOLDER. Nothing is written outside it.");
+        "plays a flow that suffers from others' congestion without and with the congestion manager, runs a verbs "
+        "program\n"
+        "on two software adapters, and writes tables that OpenSM loads and a report to open in a browser. Each step\n"
+        "prints the commands that do the same in FOLDER. Nothing is written outside it.");
     app->callback([options] { run(*options); });
 }
 

@@ -56,6 +56,7 @@ void add_verbs(CLI::App& program, int&) {
     add_verbs_run(*app);
     add_verbs_devices(*app);
     add_verbs_counters(*app);
+    add_verbs_bench(*app);
     app->footer(
         "A software HCA is a library behind the libibverbs interface: an unchanged program sees a device loom0 and\n"
         "works, without adapter, root, daemon or kernel module. Processes of one user and network namespace reach "

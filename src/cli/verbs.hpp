@@ -33,5 +33,6 @@ void apply(const VerbsSettings& settings);
 void add_verbs_run(CLI::App& verbs);
 void add_verbs_devices(CLI::App& verbs);
 void add_verbs_counters(CLI::App& verbs);
+void add_verbs_bench(CLI::App& verbs);
 
 }  // namespace loom::cli

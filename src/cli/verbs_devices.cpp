@@ -1,6 +1,5 @@
 // loom verbs devices: what programs will see, asked through the library as they would ask.
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <endian.h>
 #include <infiniband/verbs.h>
 
@@ -13,6 +12,7 @@
 
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
+#include "cli/verbs_functions.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/table.hpp"
 
@@ -23,32 +23,6 @@ namespace {
 struct Options {
     Common common;
     VerbsSettings settings;
-};
-
-// The functions that are not inline in verbs.h.
-struct Library {
-    decltype(&::ibv_get_device_list) get_device_list;
-    decltype(&::ibv_free_device_list) free_device_list;
-    decltype(&::ibv_open_device) open_device;
-    decltype(&::ibv_close_device) close_device;
-    decltype(&::ibv_query_gid) query_gid;
-
-    explicit Library(const std::string& path) {
-        void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (handle == nullptr) throw IoError(fmt::format("cannot load {}: {}", path, dlerror()));
-        find(handle, "ibv_get_device_list", get_device_list);
-        find(handle, "ibv_free_device_list", free_device_list);
-        find(handle, "ibv_open_device", open_device);
-        find(handle, "ibv_close_device", close_device);
-        find(handle, "ibv_query_gid", query_gid);
-    }
-
-private:
-    template <class Function>
-    static void find(void* handle, const char* name, Function& function) {
-        function = reinterpret_cast<Function>(dlsym(handle, name));
-        if (function == nullptr) throw IoError(fmt::format("no {} in the library", name));
-    }
 };
 
 struct Row {
@@ -62,7 +36,7 @@ std::string gid_text(const ibv_gid& gid) {
     return text;
 }
 
-Row look_at(const Library& library, ibv_device* device) {
+Row look_at(const VerbsFunctions& library, ibv_device* device) {
     ibv_context* const context = library.open_device(device);
     if (context == nullptr) throw IoError(fmt::format("cannot open {}: {}", device->name, std::strerror(errno)));
     ibv_device_attr_ex attributes{};
@@ -88,7 +62,7 @@ Row look_at(const Library& library, ibv_device* device) {
 
 void run(const Options& options) {
     apply(options.settings);
-    const Library library(verbs_library().string());
+    const VerbsFunctions library(verbs_library().string());
     ibv_device** const list = library.get_device_list(nullptr);
     if (list == nullptr) throw IoError(fmt::format("cannot list devices: {}", std::strerror(errno)));
     std::vector<Row> rows;

@@ -36,6 +36,9 @@ TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const std::string page = slurp(folder.path() / "demo" / "report.html");
     EXPECT_THAT(page, HasSubstr("A victim of congestion, and the manager"));
     EXPECT_THAT(page, HasSubstr("The other six together"));
+    EXPECT_THAT(page, HasSubstr("A verbs program on two software HCAs"));
+    EXPECT_EQ(object["verbs"].size(), 7u);
+    for (const json& row : object["verbs"]) EXPECT_GT(row["write_gb_per_s"], 0) << row;
     EXPECT_THAT(page, HasSubstr("<tr><td>manager as in the paper</td><td class=\"n\">"));
 }
 
@@ -84,7 +87,7 @@ TEST(Demo, PrintsCommandsThatWork) {
         EXPECT_EQ(outcome.exit_code, 0) << line << '\n' << outcome.err;
     }
 
-    EXPECT_EQ(commands, 11u);
+    EXPECT_EQ(commands, 13u);
 }
 
 TEST(Demo, SaysWhenItsFolderCannotBeMade) {

@@ -197,6 +197,27 @@ TEST(VerbsDevices, AreATableForPeople) {
     EXPECT_THAT(outcome.out, HasSubstr("InfiniBand"));
 }
 
+TEST(VerbsBench, MeasuresAndComparesTheBytes) {
+    const Outcome outcome = loom_program("verbs bench --json");
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(object["data"], "right");
+    ASSERT_EQ(object["sizes"].size(), 7u);
+    for (const json& row : object["sizes"]) {
+        EXPECT_GT(row["send_us"], 0);
+        EXPECT_GT(row["read_gb_per_s"], 0);
+        EXPECT_NE(row["write_path"], "");
+    }
+}
+
+TEST(VerbsBench, NeedsTwoHcas) {
+    const Outcome outcome = loom_program("verbs bench --hcas ib");
+
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("expected two HCAs or more"));
+}
+
 TEST(VerbsCounters, OfARunningProgramCanBeRead) {
     // A program that is on a device while the counters are read: the shell waits for it inside.
     const Outcome outcome = shell("'" LOOM_PROGRAM
