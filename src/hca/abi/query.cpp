@@ -69,7 +69,7 @@ ibv_device_attr device_attributes(const HcaConfig& hca) {
     attr.max_qp_rd_atom = attr.max_qp_init_rd_atom = static_cast<int>(api::max_rd_atomic);
     attr.max_res_rd_atom = static_cast<int>(api::max_rd_atomic * api::max_qp);
     attr.atomic_cap = IBV_ATOMIC_HCA;
-    attr.max_mcast_grp = 8192;
+    attr.max_mcast_grp = 256;
     attr.max_mcast_qp_attach = static_cast<int>(api::max_qp);
     attr.max_total_mcast_qp_attach = attr.max_mcast_qp_attach;
     attr.max_ah = 65535;
