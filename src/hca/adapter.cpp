@@ -1,6 +1,7 @@
 // The engine's life, its thread, and the round that takes in and sends out.
 #include "hca/adapter.hpp"
 
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -108,6 +109,7 @@ void Adapter::unwatch(int fd) {
 
 int Adapter::start(const Config& settings) {
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
+    faults = settings.faults;
     random = Random(settings.faults.any() ? settings.faults.seed : nonce);
     quiet_set = epoll_create1(EPOLL_CLOEXEC);
     whole_set = epoll_create1(EPOLL_CLOEXEC);
@@ -244,7 +246,7 @@ void Adapter::drain_self() {
 void Adapter::progress() {
     for (std::size_t i = 0; i < up.size(); ++i) {
         Peer& peer = *up[i];
-        drain(peer);
+        if (peer.has_mail()) drain(peer);
         if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
     }
     if (roce->active()) roce->poll();
@@ -286,8 +288,10 @@ void Adapter::serve() {
             timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
             asleep.store(!polled, std::memory_order_relaxed);
         }
+        // An epoll set can be polled: unlike epoll_pwait2, ppoll is everywhere, and its timeout is as fine.
+        pollfd set{polled ? quiet_set : whole_set, POLLIN, 0};
         const int count =
-            epoll_pwait2(polled ? quiet_set : whole_set, events, 32, forever ? nullptr : &timeout, nullptr);
+            ppoll(&set, 1, forever ? nullptr : &timeout, nullptr) > 0 ? epoll_wait(set.fd, events, 32, 0) : 0;
         bool busy = false;
         {
             const Guard guard(*this);

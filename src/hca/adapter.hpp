@@ -47,6 +47,7 @@ struct Adapter {
     int listener = -1, directory_fd = -1, bell = -1;
     Directory* directory = nullptr;
     Random random{0};
+    FaultConfig faults;
 
     std::vector<Qp*> qps;  // by index
     std::uint32_t next_qp = 0;
@@ -150,6 +151,7 @@ struct Adapter {
     void timed_out(Qp& qp, std::uint64_t now);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
     void block_on(Peer& peer, Qp& qp);
     void make_packet(const Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
     void send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);

@@ -48,6 +48,10 @@ struct Peer {
     Peer() = default;
     Peer(const Peer&) = delete;
     ~Peer();
+    // Something was written that has not been taken in.
+    [[nodiscard]] bool has_mail() const {
+        return in->entries[head & (ring_entries - 1)].tag.load(std::memory_order_relaxed) == head + 1;
+    }
     bool room(std::uint32_t payload);  // for one more entry with that much payload
 };
 

@@ -95,7 +95,6 @@ void Adapter::block_on(Peer& peer, Qp& qp) {
 bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
                         std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
     PortCounters& counters = counters_of(*this, *qp.context);
-    const FaultConfig& faults = config().faults;
     if (faults.drop > 0 && random.unit() < faults.drop) {
         add(counters.dropped);
         return true;
@@ -156,7 +155,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
         if (w.length != 0) sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
     } else if (!w.translated) {
         const std::uint32_t right = waits_for_answer(w) ? IBV_ACCESS_LOCAL_WRITE : 0;
-        std::array<std::uint8_t*, max_sges> memory{};
+        std::uint8_t* memory[max_sges];
         for (std::uint32_t i = 0; i < w.sges; ++i) {
             memory[i] = local_memory(sges[i].lkey, sges[i].addr, sges[i].length, qp.pd, right);
             if (memory[i] == nullptr && sges[i].length != 0) return refuse(IBV_WC_LOC_PROT_ERR);
@@ -167,7 +166,6 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     }
     if (!connected && w.length > 4096) return refuse(IBV_WC_LOC_LEN_ERR);
     if (is_atomic(w) && w.length != 8) return refuse(IBV_WC_LOC_LEN_ERR);
-    const FaultConfig& faults = config().faults;
     if (faults.error > 0 && alone && random.unit() < faults.error) return refuse(IBV_WC_GENERAL_ERR);
 
     const auto complete_now = [&] {
@@ -318,6 +316,7 @@ void Adapter::run(Qp& qp) {
     while (qp.state() == IBV_QPS_RTS && qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
         const std::uint32_t at = qp.sq_next;
         SendWqe& w = qp.wqe(at);
+        if (send_short(qp, w, at)) continue;
         if (!w.begun && !begin(qp, w, at)) {
             if (qp.sq_next == at) return;  // it waits, or has failed
             continue;

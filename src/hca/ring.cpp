@@ -39,6 +39,19 @@ void gather_bytes(std::uint8_t* to, std::span<const ibv_sge> gather, std::uint32
     }
 }
 
+// Two overlapping words instead of a call.
+inline void copy_up_to_16(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+    if (length >= 8) {
+        std::uint64_t head, tail;
+        std::memcpy(&head, from, 8);
+        std::memcpy(&tail, from + length - 8, 8);
+        std::memcpy(to, &head, 8);
+        std::memcpy(to + length - 8, &tail, 8);
+    } else {
+        for (std::uint32_t i = 0; i < length; ++i) to[i] = from[i];
+    }
+}
+
 struct Extension {
     std::uint64_t remote_address;
     std::uint32_t rkey, dma_length;
@@ -119,6 +132,71 @@ bool Adapter::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> ga
     if (!peer.touched) {
         peer.touched = true;
         touched.push_back(&peer);
+    }
+    return true;
+}
+
+// A short send inside the host is what latency and rates are made of: the same steps as begin() and send_packets(), for
+// one entry whose payload lies in it. False: nothing was done, the general way decides.
+bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
+    if (w.begun || w.length > Entry::small_size || (w.opcode != IBV_WR_SEND && w.opcode != IBV_WR_SEND_WITH_IMM))
+        return false;
+    const bool reliable = qp.type() == IBV_QPT_RC;
+    if ((!reliable && qp.type() != IBV_QPT_UC) || (w.flags & IBV_SEND_FENCE) != 0 || faults.any()) return false;
+    const Path* path = qp.path.get();
+    if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr) return false;
+    Peer& peer = *path->peer;
+    if (peer.state != Peer::State::up || !peer.room(0)) return false;
+    ibv_sge* sges = qp.sges_of(at);
+    if (w.inlined) {
+        if (w.length != 0) sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
+    } else if (w.sges == 1 && !w.translated) {
+        std::uint8_t* memory = local_memory(sges[0].lkey, sges[0].addr, sges[0].length, qp.pd, 0);
+        if (memory == nullptr) return false;
+        sges[0].addr = reinterpret_cast<std::uint64_t>(memory);
+        w.translated = true;
+    } else if (w.length != 0) {
+        return false;
+    }
+    w.begun = true;
+    w.placed = w.by_reference = w.responded = false;
+    w.first_psn = qp.next_psn;
+    w.packets = w.sent = 1;
+    qp.next_psn = qp.sent_psn = (w.first_psn + 1) & psn_mask;
+
+    Entry& entry = peer.out->entries[peer.tail & entry_mask];
+    entry.op = static_cast<std::uint8_t>(w.opcode == IBV_WR_SEND ? Op::send_only : Op::send_only_imm);
+    entry.service = static_cast<std::uint8_t>(reliable ? Service::rc : Service::uc);
+    entry.flags =
+        static_cast<std::uint8_t>(((w.flags & IBV_SEND_SOLICITED) != 0 ? Entry::solicited : 0) | Entry::ack_request);
+    entry.dest_qpn = qp.attr.dest_qp_num;
+    entry.src_qpn = qp.qpn;
+    entry.psn = w.first_psn;
+    entry.length = w.length;
+    entry.imm = w.imm;
+    entry.slid = path->slid;
+    entry.dlid = path->dlid;
+    const auto* from = reinterpret_cast<const std::uint8_t*>(sges[0].addr);
+    if (w.length <= 16)
+        copy_up_to_16(entry.small, from, w.length);
+    else
+        std::memcpy(entry.small, from, w.length);
+    ++peer.tail;
+    entry.tag.store(peer.tail, std::memory_order_release);
+    qp.wire_position = peer.tail;
+    if (!peer.touched) {
+        peer.touched = true;
+        touched.push_back(&peer);
+    }
+    PortCounters& counters = counters_of(*this, *qp.context);
+    add(counters.sent_packets);
+    add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], w.length);
+    ++qp.sq_next;
+    if (!reliable) {
+        complete_send(qp, w, IBV_WC_SUCCESS);
+        ++qp.sq_head;
+    } else if (qp.retry_at == 0 && qp.attr.timeout != 0) {
+        start_timer(qp, qp.retry_at, coarse_now_ns() + patience(qp));
     }
     return true;
 }
