@@ -37,23 +37,6 @@ std::string static_program(unsigned char bits = ELFCLASS64) {
     return {reinterpret_cast<const char*>(&header), sizeof header};
 }
 
-TEST(VerbsRun, GivesTheProgramDevicesAndTakesItsExitCode) {
-    const Outcome devices = loom_program("verbs run --hcas 2 -- ibv_devices");
-    const Outcome code = loom_program("verbs run -- sh -c 'exit 7'");
-
-    EXPECT_EQ(devices.exit_code, 0);
-    EXPECT_THAT(devices.out, HasSubstr("loom1"));
-    EXPECT_EQ(devices.err, "");
-    EXPECT_EQ(code.exit_code, 7);
-}
-
-TEST(VerbsRun, LeavesTheProgramsOptionsToTheProgram) {
-    const Outcome outcome = loom_program("verbs run -- ibv_devinfo -d loom0 -l");
-
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_THAT(outcome.out, HasSubstr("loom0"));
-}
-
 TEST(VerbsRun, SaysInJsonWhatItWouldDo) {
     const Outcome outcome = loom_program(
         "verbs run --json --hcas ib,ib --trace=calls.txt --fault seed=3,drop=0.5 --stats s --roce-port 5000 --no-gso "
@@ -79,26 +62,6 @@ TEST(VerbsRun, KeepsWhatIsPreloadedAlready) {
     const Outcome outcome = shell("LD_PRELOAD=libm.so.6 '" LOOM_PROGRAM "' verbs run --json -- sh");
 
     EXPECT_THAT(json::parse(outcome.out)["environment"]["LD_PRELOAD"], EndsWith("/libloom-verbs.so:libm.so.6"));
-}
-
-TEST(VerbsRun, TracesIntoAFileOrOnStandardError) {
-    const TemporaryFolder folder;
-
-    const Outcome to_file = loom_program("verbs run --trace='" + folder.file("calls") + "' -- ibv_devinfo");
-    const Outcome to_stderr = loom_program("verbs run --trace -- ibv_devinfo");
-
-    EXPECT_EQ(to_file.err, "");
-    EXPECT_THAT(slurp(folder.file("calls")), HasSubstr("ibv_open_device(loom0)"));
-    EXPECT_THAT(to_stderr.err, HasSubstr("ibv_open_device(loom0)"));
-}
-
-TEST(VerbsRun, KeepsTheCountersOfWhatHasEnded) {
-    const TemporaryFolder folder;
-
-    const Outcome outcome = loom_program("verbs run --stats '" + folder.file("stats") + "' -- ibv_devinfo");
-
-    EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_EQ(json::parse(slurp(folder.file("stats")))["hcas"][0]["name"], "loom0");
 }
 
 struct Refusal {
@@ -129,24 +92,6 @@ INSTANTIATE_TEST_SUITE_P(Each, VerbsRefuse,
                                          Refusal{"Setuid", "", 04755, "changes its user (setuid)"},
                                          Refusal{"Setgid", "", 02755, "changes its group (setgid)"}),
                          [](const auto& refusal) { return refusal.param.name; });
-
-TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
-    const TemporaryFolder folder;
-    make_program(folder.file("static"), static_program());
-    make_program(folder.file("bad"), "#! " + folder.file("static") + " -x\n");
-    make_program(folder.file("lost"), "#!/nonesuch/interpreter\n");
-    make_program(folder.file("good"), "#!/bin/sh\necho ran \"$1\"\n");
-
-    const Outcome bad = loom_program("verbs run -- '" + folder.file("bad") + "'");
-    const Outcome lost = loom_program("verbs run -- '" + folder.file("lost") + "'");
-    const Outcome good = loom_program("verbs run -- '" + folder.file("good") + "' well");
-
-    EXPECT_EQ(bad.exit_code, 2);
-    EXPECT_THAT(bad.err, HasSubstr(folder.file("static") + " is a static program"));
-    EXPECT_EQ(lost.exit_code, 2);
-    EXPECT_THAT(lost.err, HasSubstr("no such interpreter: /nonesuch/interpreter"));
-    EXPECT_EQ(good.out, "ran well\n");
-}
 
 TEST(VerbsRun, RefusesWhatIsNotThere) {
     const TemporaryFolder folder;
@@ -218,6 +163,71 @@ TEST(VerbsBench, NeedsTwoHcas) {
     EXPECT_THAT(outcome.err, HasSubstr("expected two HCAs or more"));
 }
 
+TEST(VerbsCounters, OfOtherProcessesAreNone) {
+    const Outcome outcome = loom_program("verbs counters $$");
+
+    EXPECT_EQ(outcome.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("has no software HCA open that you may look at"));
+}
+
+// A sanitizer's runtime must be loaded first: nothing sanitized can be preloaded into foreign programs.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+TEST(VerbsRun, GivesTheProgramDevicesAndTakesItsExitCode) {
+    const Outcome devices = loom_program("verbs run --hcas 2 -- ibv_devices");
+    const Outcome code = loom_program("verbs run -- sh -c 'exit 7'");
+
+    EXPECT_EQ(devices.exit_code, 0);
+    EXPECT_THAT(devices.out, HasSubstr("loom1"));
+    EXPECT_EQ(devices.err, "");
+    EXPECT_EQ(code.exit_code, 7);
+}
+
+TEST(VerbsRun, LeavesTheProgramsOptionsToTheProgram) {
+    const Outcome outcome = loom_program("verbs run -- ibv_devinfo -d loom0 -l");
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("loom0"));
+}
+
+TEST(VerbsRun, TracesIntoAFileOrOnStandardError) {
+    const TemporaryFolder folder;
+
+    const Outcome to_file = loom_program("verbs run --trace='" + folder.file("calls") + "' -- ibv_devinfo");
+    const Outcome to_stderr = loom_program("verbs run --trace -- ibv_devinfo");
+
+    EXPECT_EQ(to_file.err, "");
+    EXPECT_THAT(slurp(folder.file("calls")), HasSubstr("ibv_open_device(loom0)"));
+    EXPECT_THAT(to_stderr.err, HasSubstr("ibv_open_device(loom0)"));
+}
+
+TEST(VerbsRun, KeepsTheCountersOfWhatHasEnded) {
+    const TemporaryFolder folder;
+
+    const Outcome outcome = loom_program("verbs run --stats '" + folder.file("stats") + "' -- ibv_devinfo");
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(json::parse(slurp(folder.file("stats")))["hcas"][0]["name"], "loom0");
+}
+
+TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
+    const TemporaryFolder folder;
+    make_program(folder.file("static"), static_program());
+    make_program(folder.file("bad"), "#! " + folder.file("static") + " -x\n");
+    make_program(folder.file("lost"), "#!/nonesuch/interpreter\n");
+    make_program(folder.file("good"), "#!/bin/sh\necho ran \"$1\"\n");
+
+    const Outcome bad = loom_program("verbs run -- '" + folder.file("bad") + "'");
+    const Outcome lost = loom_program("verbs run -- '" + folder.file("lost") + "'");
+    const Outcome good = loom_program("verbs run -- '" + folder.file("good") + "' well");
+
+    EXPECT_EQ(bad.exit_code, 2);
+    EXPECT_THAT(bad.err, HasSubstr(folder.file("static") + " is a static program"));
+    EXPECT_EQ(lost.exit_code, 2);
+    EXPECT_THAT(lost.err, HasSubstr("no such interpreter: /nonesuch/interpreter"));
+    EXPECT_EQ(good.out, "ran well\n");
+}
+
 TEST(VerbsCounters, OfARunningProgramCanBeRead) {
     // A program that is on a device while the counters are read: the shell waits for it inside.
     const Outcome outcome = shell("'" LOOM_PROGRAM
@@ -233,11 +243,6 @@ TEST(VerbsCounters, OfARunningProgramCanBeRead) {
     EXPECT_EQ(processes[0]["hcas"][0]["counters"]["sent_bytes_roce"], 0);
 }
 
-TEST(VerbsCounters, OfOtherProcessesAreNone) {
-    const Outcome outcome = loom_program("verbs counters $$");
-
-    EXPECT_EQ(outcome.exit_code, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("has no software HCA open that you may look at"));
-}
+#endif
 
 }  // namespace

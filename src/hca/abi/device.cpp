@@ -62,14 +62,18 @@ void ibv_free_device_list(ibv_device** list) {
 }
 
 const char* ibv_get_device_name(ibv_device* device) {
+    trace("ibv_get_device_name(%s)", device->name);
     return device->name;
 }
 
 int ibv_get_device_index(ibv_device* device) {
+    trace("ibv_get_device_index(%s) = %u", device->name, Device::of(device).hca->index);
     return static_cast<int>(Device::of(device).hca->index);
 }
 
 __be64 ibv_get_device_guid(ibv_device* device) {
+    trace("ibv_get_device_guid(%s) = %016llx", device->name,
+          static_cast<unsigned long long>(Device::of(device).hca->guid));
     return __builtin_bswap64(Device::of(device).hca->guid);
 }
 
@@ -106,6 +110,7 @@ int ibv_close_device(ibv_context* context) {
 }
 
 ibv_context* ibv_import_device(int) {
+    trace("ibv_import_device() = NULL EOPNOTSUPP");
     errno = EOPNOTSUPP;
     return nullptr;
 }

@@ -181,6 +181,26 @@ LOOM_EXPORT int fstatat64(int folder, const char* path, struct stat64* status, i
     return fstatat(folder, path, reinterpret_cast<struct stat*>(status), flags);
 }
 
+LOOM_EXPORT int statx(int folder, const char* path, int flags, unsigned mask, struct statx* status) noexcept {
+    using Function = int (*)(int, const char*, int, unsigned, struct statx*);
+    const SysfsNode node = node_at(path);
+    if (node.kind == Kind::none) {
+        const Function real = NEXT("statx", Function);
+        return real == nullptr ? missing(-1) : real(folder, path, flags, mask, status);
+    }
+    struct stat known {};
+    fill(known, node);
+    *status = {};
+    status->stx_mask = STATX_TYPE | STATX_MODE | STATX_NLINK | STATX_SIZE;
+    status->stx_blksize = 4096;
+    status->stx_nlink = 1;
+    status->stx_mode = static_cast<__u16>(known.st_mode);
+    status->stx_size = static_cast<__u64>(known.st_size);
+    status->stx_rdev_major = major(known.st_rdev);
+    status->stx_rdev_minor = minor(known.st_rdev);
+    return 0;
+}
+
 LOOM_EXPORT int access(const char* path, int mode) noexcept {
     using Function = int (*)(const char*, int);
     const SysfsNode node = node_at(path);

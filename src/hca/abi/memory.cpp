@@ -119,6 +119,7 @@ ibv_mr* ibv_reg_dmabuf_mr(ibv_pd*, uint64_t, size_t, uint64_t, int, int) {
 }
 
 ibv_pd* ibv_import_pd(ibv_context*, uint32_t) {
+    trace("ibv_import_pd() = NULL EOPNOTSUPP");
     errno = EOPNOTSUPP;
     return nullptr;
 }
@@ -126,6 +127,7 @@ ibv_pd* ibv_import_pd(ibv_context*, uint32_t) {
 void ibv_unimport_pd(ibv_pd*) {}
 
 ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) {
+    trace("ibv_import_mr() = NULL EOPNOTSUPP");
     errno = EOPNOTSUPP;
     return nullptr;
 }
@@ -133,6 +135,7 @@ ibv_mr* ibv_import_mr(ibv_pd*, uint32_t) {
 void ibv_unimport_mr(ibv_mr*) {}
 
 ibv_dm* ibv_import_dm(ibv_context*, uint32_t) {
+    trace("ibv_import_dm() = NULL EOPNOTSUPP");
     errno = EOPNOTSUPP;
     return nullptr;
 }
@@ -141,6 +144,7 @@ void ibv_unimport_dm(ibv_dm*) {}
 
 // Nothing is pinned and children inherit no registration, so that a fork needs no preparation.
 int ibv_fork_init() {
+    trace("ibv_fork_init() = 0");
     return 0;
 }
 

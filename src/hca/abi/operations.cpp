@@ -123,6 +123,7 @@ int traced_req_notify(ibv_cq* cq, int solicited_only) {
 
 int get_srq_num(ibv_srq* srq, std::uint32_t* number) {
     *number = Srq::of(srq).number;
+    trace("ibv_get_srq_num(%p) = %u", static_cast<void*>(srq), *number);
     return 0;
 }
 

@@ -131,7 +131,8 @@ int query_device_ex(ibv_context* context, const ibv_query_device_ex_input* input
     return 0;
 }
 
-int query_rt_values(ibv_context*, ibv_values_ex* values) {
+int query_rt_values(ibv_context* context, ibv_values_ex* values) {
+    trace("ibv_query_rt_values_ex(%s) = 0", context->device->name);
     const std::uint32_t wanted = values->comp_mask;
     values->comp_mask = 0;
     if ((wanted & IBV_VALUES_MASK_RAW_CLOCK) != 0) {
@@ -229,8 +230,10 @@ int ibv_query_pkey(ibv_context* context, uint8_t port, int index, __be16* pkey) 
     return 0;
 }
 
-int ibv_get_pkey_index(ibv_context*, uint8_t port, __be16 pkey) {
-    if (port == 1 && pkey == htons(default_pkey)) return 0;
+int ibv_get_pkey_index(ibv_context* context, uint8_t port, __be16 pkey) {
+    const bool known = port == 1 && pkey == htons(default_pkey);
+    trace("ibv_get_pkey_index(%s, %u, 0x%04x) = %d", context->device->name, port, ntohs(pkey), known ? 0 : -1);
+    if (known) return 0;
     errno = EINVAL;
     return -1;
 }

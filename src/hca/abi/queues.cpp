@@ -157,12 +157,14 @@ int ibv_query_qp_data_in_order(ibv_qp*, ibv_wr_opcode, uint32_t) {
 }
 
 // Enhanced connection establishment: vendors' options, of which there are none.
-int ibv_query_ece(ibv_qp*, ibv_ece* ece) {
+int ibv_query_ece(ibv_qp* qp, ibv_ece* ece) {
+    trace("ibv_query_ece(qp=0x%x) = EOPNOTSUPP", qp->qp_num);
     *ece = {};
     return EOPNOTSUPP;
 }
 
-int ibv_set_ece(ibv_qp*, ibv_ece*) {
+int ibv_set_ece(ibv_qp* qp, ibv_ece*) {
+    trace("ibv_set_ece(qp=0x%x) = EOPNOTSUPP", qp->qp_num);
     errno = EOPNOTSUPP;
     return EOPNOTSUPP;
 }
