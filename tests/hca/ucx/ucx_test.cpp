@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "peer/harness/process.hpp"
+#include "support/network/namespaces.hpp"
 
 namespace loom::hca {
 namespace {
@@ -55,26 +56,30 @@ void PrintTo(const Perftest& p, std::ostream* out) {
     *out << p.transports << ' ' << p.test << ' ' << p.bytes;
 }
 
-class UcxPerftest : public testing::TestWithParam<Perftest> {};
-
-TEST_P(UcxPerftest, RunsOnTheHca) {
-    const Perftest& p = GetParam();
+// Server and client, on one host or on the two given. Returns the bytes that the HCAs counted, by path.
+std::map<std::string, double> run_pair(const Perftest& p, const test::TwoHosts* hosts) {
     const peer::TemporaryFolder folder;
     const auto stats = folder.path() / "stats";
     static unsigned count = 0;
     const std::string port = std::to_string(33000 + (static_cast<unsigned>(getpid()) * 16 + count++) % 16000);
     const auto command = [&](const char* name, bool client) {
         std::vector<std::string> arguments{"ucx_perftest"};
-        if (client) arguments.emplace_back("127.0.0.1");
+        if (client) arguments.emplace_back(hosts ? test::TwoHosts::left_address : "127.0.0.1");
         for (const std::string& more :
              {std::string("-t"), std::string(p.test), std::string("-s"), std::to_string(p.bytes), std::string("-n"),
               std::to_string(p.rounds), std::string("-p"), port})
             arguments.push_back(more);
-        return peer::Command{.arguments = arguments,
-                             .environment = on_the_hca(p.transports, stats),
-                             .directory = folder.path(),
-                             .output = folder.path() / name,
-                             .timeout = peer::Seconds{60}};
+        peer::Command out{.arguments = arguments,
+                          .environment = on_the_hca(p.transports, stats),
+                          .directory = folder.path(),
+                          .output = folder.path() / name,
+                          .timeout = peer::Seconds{60}};
+        if (hosts) {
+            const char* address = client ? test::TwoHosts::right_address : test::TwoHosts::left_address;
+            out.environment.emplace_back("LOOM_VERBS_HCAS", std::string("roce:") + address);
+            out.network = (client ? hosts->right : hosts->left).descriptor();
+        }
+        return out;
     };
 
     peer::Background server(command("server", false));
@@ -89,9 +94,18 @@ TEST_P(UcxPerftest, RunsOnTheHca) {
     EXPECT_TRUE(client.ok()) << client.output << client.errors;
     EXPECT_TRUE(served.ok()) << served.output << served.errors;
     EXPECT_THAT(client.output, HasSubstr("Final:"));
-    double total = 0;
-    for (const auto& [path, bytes] : paths(stats)) total += bytes;
-    EXPECT_GE(total, static_cast<double>(p.bytes * p.rounds)) << peer::content_or_empty(stats);
+    return paths(stats);
+}
+
+class UcxPerftest : public testing::TestWithParam<Perftest> {};
+
+TEST_P(UcxPerftest, RunsOnTheHca) {
+    const Perftest& p = GetParam();
+
+    auto bytes = run_pair(p, nullptr);
+
+    EXPECT_GE(bytes["store"] + bytes["direct"], static_cast<double>(p.bytes * p.rounds));
+    EXPECT_EQ(bytes["roce"], 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -108,6 +122,25 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Perftest{"ud_v,self", "tag_lat", 8, 5000}, Perftest{"ud_v,self", "tag_lat", 4096, 2000},
                     Perftest{"ud_v,self", "tag_bw", 65536, 500}, Perftest{"ud_v,self", "tag_bw", 1048576, 20},
                     Perftest{"ud_v,self", "ucp_put_bw", 4096, 1000}, Perftest{"ud_v,self", "stream_bw", 16384, 1000}));
+
+class UcxBetweenHosts : public testing::TestWithParam<Perftest> {};
+
+TEST_P(UcxBetweenHosts, RunsOverRoce) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
+    const Perftest& p = GetParam();
+    const test::TwoHosts hosts;
+
+    auto bytes = run_pair(p, &hosts);
+
+    EXPECT_GE(bytes["roce"], static_cast<double>(p.bytes * p.rounds));
+    EXPECT_EQ(bytes["store"] + bytes["direct"] + bytes["target"], 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Roce, UcxBetweenHosts,
+    testing::Values(Perftest{"rc_v,self", "tag_lat", 8, 500}, Perftest{"rc_v,self", "tag_bw", 65536, 200},
+                    Perftest{"rc_v,self", "ucp_get", 65536, 100}, Perftest{"rc_v,self", "ucp_fadd", 8, 200},
+                    Perftest{"ud_v,self", "tag_lat", 8, 500}, Perftest{"ud_v,self", "tag_bw", 65536, 100}));
 
 class OpenMpi : public testing::TestWithParam<const char*> {};
 
