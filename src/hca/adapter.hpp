@@ -146,7 +146,7 @@ struct Adapter {
     void acknowledge_until(Qp& qp, std::uint32_t psn);
     void resend(Qp& qp, std::uint32_t psn);
     void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
-    std::uint64_t patience(Qp& qp);
+    std::uint64_t retry_time(Qp& qp);
     void request_more(Qp& qp, SendWqe& wqe);
     void timed_out(Qp& qp, std::uint64_t now);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);

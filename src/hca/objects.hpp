@@ -164,6 +164,7 @@ struct SendWqe {
     bool responded = false;                              // a read or atomic has all of its answer
     std::uint32_t first_psn = 0, packets = 0, sent = 0;  // sent: packets of it on the wire
     std::uint32_t received = 0, requested = 0;           // bytes of a read's answer, and asked for
+    std::uint32_t asked_again = 0;                       // 1 + number of the missing packet asked for; 0: none
 };
 
 // What the responder still has to say to the requester, in order.

@@ -36,6 +36,10 @@ bool waits_for_answer(const SendWqe& w) {
     return is_read(w) || is_atomic(w);
 }
 
+bool asks_for_more(const SendWqe& w) {
+    return is_read(w) && w.begun && !w.responded && w.requested < w.length;
+}
+
 Service service_of(ibv_qp_type type) {
     return type == IBV_QPT_RC ? Service::rc : type == IBV_QPT_UC ? Service::uc : Service::ud;
 }
@@ -208,6 +212,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     w.begun = true;
     w.responded = false;
     w.received = 0;
+    w.asked_again = 0;
     w.sent = 0;
     w.first_psn = qp.next_psn;
     const std::uint32_t whole = is_atomic(w) || w.placed || w.by_reference ? 0 : w.length;
@@ -287,7 +292,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         }
     }
     if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0)
-        start_timer(qp, qp.retry_at, coarse_now_ns() + patience(qp));
+        start_timer(qp, qp.retry_at, retry_time(qp));
     return true;
 }
 
@@ -315,6 +320,8 @@ void Adapter::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, P
 void Adapter::run(Qp& qp) {
     while (qp.state() == IBV_QPS_RTS && qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
         const std::uint32_t at = qp.sq_next;
+        // Packet numbers go out in order: a long read asks for its last piece before anything follows it.
+        if (at != qp.sq_head && asks_for_more(qp.wqe(at - 1))) return;
         SendWqe& w = qp.wqe(at);
         if (send_short(qp, w, at)) continue;
         if (!w.begun && !begin(qp, w, at)) {
@@ -359,7 +366,7 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
     qp.retries_left = qp.attr.retry_cnt;
     qp.rnr_left = qp.attr.rnr_retry;
     const bool outstanding = qp.sq_head != qp.sq_next || (qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).sent != 0);
-    qp.retry_at = outstanding && qp.attr.timeout != 0 ? coarse_now_ns() + patience(qp) : 0;
+    qp.retry_at = outstanding && qp.attr.timeout != 0 ? retry_time(qp) : 0;
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
@@ -414,15 +421,15 @@ void Adapter::give_up(Qp& qp) {
     kick();
 }
 
-// How long the oldest packet may stay unanswered. RoCE looks earlier than the program's timeout, which only bounds how
-// long it goes on: a lost packet then costs milliseconds.
-std::uint64_t Adapter::patience(Qp& qp) {
+// When the oldest packet has stayed unanswered for too long. RoCE looks earlier than the program's timeout, which only
+// bounds how long it goes on: a lost packet then costs milliseconds.
+std::uint64_t Adapter::retry_time(Qp& qp) {
     const std::uint64_t whole = 4096ull << qp.attr.timeout;
-    if (qp.path->kind != Path::Kind::roce) return whole;
+    if (qp.path->kind != Path::Kind::roce) return coarse_now_ns() + whole;
     RoceFlow& flow = roce->flow(qp);
     flow.moved_at = now_ns();
     if (flow.probe_ns == 0) flow.probe_ns = first_probe_ns;
-    return std::min(whole, flow.probe_ns);
+    return flow.moved_at + std::min(whole, flow.probe_ns);
 }
 
 void Adapter::timed_out(Qp& qp, std::uint64_t now) {
@@ -441,8 +448,8 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     bool given_up = qp.retries_left == 0;
     if (path.kind == Path::Kind::roce) {
         RoceFlow& flow = roce->flow(qp);
-        given_up = now - flow.moved_at >= whole * (qp.attr.retry_cnt + 1);
-        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
+        given_up = now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
+        flow.probe_ns = std::min(std::max(flow.probe_ns, first_probe_ns) * 2, whole);
         again = now + std::min(whole, flow.probe_ns);
         roce->lost(qp);
     }
@@ -526,7 +533,11 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             if (!is_read(w)) return;
             const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
             if (packet.psn != expected) {
-                if (psn_distance(packet.psn, expected) > 0) resend(qp, expected);  // a piece is missing
+                // A piece is missing: asked for once, as the rest of the answer is still on its way; then by the timer.
+                if (psn_distance(packet.psn, expected) > 0 && w.asked_again != expected + 1) {
+                    w.asked_again = expected + 1;
+                    resend(qp, expected);
+                }
                 run(qp);
                 return;
             }
@@ -539,10 +550,11 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             w.received += static_cast<std::uint32_t>(payload.size());
             if (w.received < w.length) {
                 qp.unacked_psn = (packet.psn + 1) & psn_mask;
-                if (qp.retry_at != 0) qp.retry_at = coarse_now_ns() + patience(qp);
-                if (qp.path->kind == Path::Kind::roce) {
-                    roce->progressed(qp, 1);
-                    if (w.received == w.requested) request_more(qp, w);
+                if (qp.path->kind == Path::Kind::roce) roce->progressed(qp, 1);
+                if (qp.retry_at != 0) qp.retry_at = retry_time(qp);
+                if (w.received == w.requested) {
+                    request_more(qp, w);
+                    run(qp);
                 }
                 return;
             }

@@ -196,7 +196,7 @@ bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
         complete_send(qp, w, IBV_WC_SUCCESS);
         ++qp.sq_head;
     } else if (qp.retry_at == 0 && qp.attr.timeout != 0) {
-        start_timer(qp, qp.retry_at, coarse_now_ns() + patience(qp));
+        start_timer(qp, qp.retry_at, retry_time(qp));
     }
     return true;
 }
