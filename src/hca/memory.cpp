@@ -193,8 +193,7 @@ int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t leng
         abi->pd = pd;
         ++Pd::of(pd).users;
     }
-    abi->lkey = abi->rkey = mr.index << 8 | ++a->mr_generation[mr.index];
-    a->publish(mr);
+    a->publish(mr);  // under the same key, as adapters do: peers need not be told of a new one
     return 0;
 }
 

@@ -206,6 +206,20 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
     return path;
 }
 
+namespace {
+
+void drop_completions(const Qp& qp) {
+    for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
+        std::uint32_t kept = cq->head;
+        const std::uint32_t mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
+        for (std::uint32_t at = cq->head; at != cq->tail; ++at)
+            if (cq->ring[at & mask].wc.qp_num != qp.qpn) cq->ring[kept++ & mask] = cq->ring[at & mask];
+        cq->tail = kept;
+    }
+}
+
+}  // namespace
+
 namespace api {
 
 Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
@@ -281,6 +295,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
         (given & ~(change.required | change.optional)) != 0)
         return EINVAL;
     if (to == IBV_QPS_RESET) {
+        drop_completions(qp);  // as adapters do: a program that starts anew sees nothing of the past
         reset(*a, qp);
         abi->state = to;
         a->publish(qp);
@@ -333,15 +348,8 @@ int destroy_qp(ibv_qp* abi) {
     a->acknowledged.wait(guard.lock(), [&] { return qp.events == qp.acknowledged; });
     a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
     a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
-    // Completions of a queue pair that is gone are gone too.
-    for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
-        std::uint32_t kept = cq->head;
-        const std::uint32_t ring_mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
-        for (std::uint32_t at = cq->head; at != cq->tail; ++at)
-            if (cq->ring[at & ring_mask].wc.qp_num != qp.qpn) cq->ring[kept++ & ring_mask] = cq->ring[at & ring_mask];
-        cq->tail = kept;
-        --cq->users;
-    }
+    drop_completions(qp);  // of a queue pair that is gone
+    for (Cq* cq : {qp.send_cq, qp.recv_cq}) --cq->users;
     a->forget(qp);
     --qp.pd->users;
     if (qp.srq != nullptr) --qp.srq->users;

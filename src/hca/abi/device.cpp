@@ -1,6 +1,7 @@
 // The list of devices; opening and closing one.
 #include "hca/abi/device.hpp"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -34,6 +35,10 @@ std::vector<Device>& devices() {
         return made;
     }();
     return *all;
+}
+
+void close_command(const verbs_context& verbs) {
+    if (verbs.context.cmd_fd >= 0) close(verbs.context.cmd_fd);
 }
 
 }  // namespace
@@ -86,7 +91,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
     verbs_context& verbs = context->verbs;
     verbs.sz = sizeof verbs;
     verbs.context.device = device;
-    verbs.context.cmd_fd = -1;
+    verbs.context.cmd_fd = open("/dev/null", O_RDWR | O_CLOEXEC);  // programs may duplicate it
     verbs.context.async_fd = -1;
     verbs.context.num_comp_vectors = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));  // clients take a CPU's number
     verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
@@ -94,6 +99,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
     set_operations(verbs);
     if (const int error = api::open(*context, *Device::of(device).hca); error != 0) {
         trace("ibv_open_device(%s) = NULL %s", device->name, error_name(error));
+        close_command(verbs);
         delete context;
         errno = error;
         return nullptr;
@@ -104,6 +110,7 @@ ibv_context* ibv_open_device(ibv_device* device) {
 
 int ibv_close_device(ibv_context* context) {
     const int error = api::close(Context::of(context));
+    if (error == 0) close_command(Context::of(context).verbs);
     trace("ibv_close_device(%p) = %s", static_cast<void*>(context), error_name(error));
     if (error == 0) delete &Context::of(context);
     return error;

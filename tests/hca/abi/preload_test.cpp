@@ -68,7 +68,7 @@ TEST(Preloaded, ProgramsThatDoNotSpeakVerbsSeeNothingOfIt) {
         "print(os.listdir('/proc/self/task') == [str(os.getpid())])\n";
     std::ofstream(folder.file("script.py")) << script;
 
-    const Outcome outcome = preloaded("python3 '" + folder.file("script.py") + "'");
+    const Outcome outcome = preloaded("/usr/bin/python3 '" + folder.file("script.py") + "'");
 
     EXPECT_EQ(outcome.err, "");
     EXPECT_EQ(outcome.out, "0o640 True True\nTrue False\nb'child\\n'\nTrue\n");
