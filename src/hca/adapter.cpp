@@ -225,10 +225,16 @@ void Adapter::run_blocked(Peer& peer) {
     }
 }
 
-void Adapter::settle() {
-    while (!owing.empty()) {
-        Qp* qp = owing.back();
-        owing.pop_back();
+// While packets come in, plain acknowledgements on RoCE wait a little: the program's own next packet may carry them
+// along.
+void Adapter::settle(Acks acks) {
+    std::vector<Qp*> due;
+    due.swap(owing);
+    for (Qp* qp : due) {
+        if (acks == Acks::may_wait && roce->may_hold(*qp)) {
+            owing.push_back(qp);
+            continue;
+        }
         qp->listed_ack = false;
         answer(*qp);
     }
@@ -239,18 +245,18 @@ void Adapter::drain_self() {
         self->touched = false;
         std::erase(touched, self.get());
         drain(*self);
-        settle();
+        settle(Acks::now);
     }
 }
 
-void Adapter::progress() {
+void Adapter::progress(Acks acks) {
     for (std::size_t i = 0; i < up.size(); ++i) {
         Peer& peer = *up[i];
         if (peer.has_mail()) drain(peer);
         if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
     }
-    if (roce->active()) roce->poll();
-    if (!owing.empty()) settle();
+    const std::size_t arrived = roce->active() ? roce->poll() : 0;
+    if (!owing.empty()) settle(arrived != 0 ? acks : Acks::now);
     if (self->touched) drain_self();
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }

@@ -37,6 +37,8 @@ struct Path {
 // What the thread waits for.
 enum class Watched : std::uint8_t { listener, bell, caller, peer, process, packets };
 
+enum class Acks : std::uint8_t { now, may_wait };
+
 struct Adapter {
     std::mutex mutex;
     std::condition_variable acknowledged;  // of events
@@ -87,12 +89,12 @@ struct Adapter {
     // --- adapter.cpp: life, thread, progress
     int start(const Config& config);
     void stop();
-    void progress();  // takes what has arrived, sends what can be sent
-    void attend();    // the program polls
+    void progress(Acks acks = Acks::now);  // takes what has arrived, sends what can be sent
+    void attend();                         // the program polls
     void drain_self();
-    void ring_bells();  // wakes the sleepers among those written to
-    void kick();        // makes the thread look at its timers again
-    void settle();      // sends the answers that are owed
+    void ring_bells();       // wakes the sleepers among those written to
+    void kick();             // makes the thread look at its timers again
+    void settle(Acks acks);  // sends the answers that are owed
     void run_blocked(Peer& peer);
     void linger();
     void write_stats();
@@ -147,7 +149,6 @@ struct Adapter {
     void resend(Qp& qp, std::uint32_t psn);
     void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
     std::uint64_t retry_time(Qp& qp);
-    void request_more(Qp& qp, SendWqe& wqe);
     void timed_out(Qp& qp, std::uint64_t now);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
@@ -177,6 +178,7 @@ struct Adapter {
     void serve_read_or_atomic(Qp& qp, const Packet& packet);
     void repeat(Qp& qp, const Packet& packet);
     static void store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes);
+    void make_acknowledgement(const Qp& qp, Packet& packet) const;
     void answer(Qp& qp);  // sends acknowledgements and answers that are due
     void owe(Qp& qp);
 

@@ -163,8 +163,8 @@ struct SendWqe {
     bool begun = false;                                  // packet numbers are given
     bool responded = false;                              // a read or atomic has all of its answer
     std::uint32_t first_psn = 0, packets = 0, sent = 0;  // sent: packets of it on the wire
+    std::uint32_t asked = 0;                             // requests of a read that are not answered yet
     std::uint32_t received = 0, requested = 0;           // bytes of a read's answer, and asked for
-    std::uint32_t asked_again = 0;                       // 1 + number of the missing packet asked for; 0: none
 };
 
 // What the responder still has to say to the requester, in order.
@@ -203,9 +203,11 @@ struct Qp {
     std::uint32_t sq_head = 0, sq_next = 0, sq_tail = 0;
     std::uint32_t next_psn = 0;  // of the next new packet
     std::uint32_t unacked_psn = 0;
-    std::uint32_t sent_psn = 0;      // after the last packet that is on the wire
-    std::shared_ptr<RoceFlow> flow;  // when it talks RoCE
-    std::uint32_t reads_out = 0;     // reads and atomics on their way
+    std::uint32_t sent_psn = 0;        // after the last packet that is on the wire
+    std::shared_ptr<RoceFlow> flow;    // when it talks RoCE
+    std::uint32_t read_bytes_out = 0;  // of their answers
+    std::uint32_t asked_again = ~0u;   // packet of an answer that was missing
+    std::uint32_t reads_out = 0;       // reads and atomics on their way
     std::uint32_t retries_left = 0, rnr_left = 0;
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
@@ -216,6 +218,7 @@ struct Qp {
     RecvQueue rq;
     std::uint32_t expected_psn = 0, msn = 0;
     bool ack_due = false, nak_sent = false;
+    std::uint32_t owed = 0;   // packets since the last acknowledgement
     bool in_message = false;  // between first and last
     bool message_is_write = false;
     bool receiving = false;    // a receive was taken for the message in progress

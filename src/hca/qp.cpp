@@ -33,7 +33,8 @@ void reset(Adapter& a, Qp& qp) {
     for (std::uint32_t at = qp.sq_head; at != qp.sq_tail; ++at) qp.wqe(at).path.reset();
     qp.sq_head = qp.sq_next = qp.sq_tail = 0;
     qp.rq.head = qp.rq.tail = 0;
-    qp.reads_out = 0;
+    qp.reads_out = qp.read_bytes_out = 0;
+    qp.asked_again = ~0u;
     qp.retry_at = qp.rnr_until = 0;
     qp.wire_position = 0;
     qp.msn = 0;
@@ -132,7 +133,7 @@ void Adapter::flush_sends(Qp& qp) {
         ++qp.sq_head;
     }
     qp.sq_next = qp.sq_head;
-    qp.reads_out = 0;
+    qp.reads_out = qp.read_bytes_out = 0;
     qp.retry_at = qp.rnr_until = 0;
 }
 

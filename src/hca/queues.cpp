@@ -219,7 +219,7 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);
     a->attend();
-    if (cq.waiting() == 0) a->progress();
+    if (cq.waiting() == 0) a->progress(Acks::may_wait);
     int taken = 0;
     const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
     while (taken < count && cq.head != cq.tail) wc[taken++] = cq.ring[cq.head++ & mask].wc;
@@ -232,7 +232,7 @@ int poll_one(Cq& cq) {
     {
         const Guard guard(*a);
         a->attend();
-        if (cq.waiting() == 0) a->progress();
+        if (cq.waiting() == 0) a->progress(Acks::may_wait);
         const bool found = cq.waiting() != 0;
         if (found) cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
         cq.found = found;

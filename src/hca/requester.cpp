@@ -10,10 +10,9 @@ namespace loom::hca {
 
 namespace {
 
-constexpr std::uint32_t read_chunk =
-    512 * 1024;  // asked for at once over RoCE: answers are not paced by acknowledgements
-constexpr std::uint64_t first_probe_ns = 4'000'000;
-constexpr std::uint32_t reference_from = 8192;  // sends of this size and more are pulled out of the sender's memory
+constexpr std::uint32_t read_window = 512 * 1024;  // bytes of answers under way over RoCE: nothing else paces them
+constexpr std::uint32_t read_chunk = 128 * 1024;   // bytes that one request asks for over RoCE
+constexpr std::uint32_t reference_from = 8192;     // sends of this size and more are pulled out of the sender's memory
 
 // Units of 10 us that each code of the receiver-not-ready timer stands for.
 constexpr std::array<std::uint32_t, 32> rnr_units = {
@@ -36,10 +35,6 @@ bool waits_for_answer(const SendWqe& w) {
     return is_read(w) || is_atomic(w);
 }
 
-bool asks_for_more(const SendWqe& w) {
-    return is_read(w) && w.begun && !w.responded && w.requested < w.length;
-}
-
 Service service_of(ibv_qp_type type) {
     return type == IBV_QPT_RC ? Service::rc : type == IBV_QPT_UC ? Service::uc : Service::ud;
 }
@@ -55,6 +50,15 @@ ibv_wc_status status_of(Nak code) {
         default:
             return IBV_WC_BAD_RESP_ERR;
     }
+}
+
+// Bytes that one read request asks for.
+std::uint32_t chunk_of(const Qp& qp) {
+    return qp.path->kind == Path::Kind::roce ? read_chunk : ~0u;
+}
+
+std::uint32_t most_reads(const Qp& qp) {
+    return std::max<std::uint32_t>(qp.attr.max_rd_atomic, 1);
 }
 
 Op op_of(const SendWqe& w, bool first, bool last) {
@@ -211,8 +215,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
 
     w.begun = true;
     w.responded = false;
-    w.received = 0;
-    w.asked_again = 0;
+    w.received = w.requested = w.asked = 0;
     w.sent = 0;
     w.first_psn = qp.next_psn;
     const std::uint32_t whole = is_atomic(w) || w.placed || w.by_reference ? 0 : w.length;
@@ -233,7 +236,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
 bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     const bool connected = qp.type() != IBV_QPT_UD;
     const Path& path = connected ? *qp.path : *w.path;
-    if (waits_for_answer(w) && qp.reads_out >= std::max<std::uint32_t>(qp.attr.max_rd_atomic, 1)) return false;
+    if (is_atomic(w) && qp.reads_out >= most_reads(qp)) return false;
     if (path.kind == Path::Kind::roce && w.packets == 1 && roce->allowance(qp) == 0) return false;
     const std::span<const ibv_sge> sges{qp.sges_of(at), w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges};
     Packet packet;
@@ -242,21 +245,28 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     packet.src_qpn = qp.qpn;
     packet.imm = w.imm;
     if (waits_for_answer(w)) {
-        const std::uint32_t done = w.received;  // an interrupted read goes on where it stopped
         packet.op = op_of(w, true, true);
-        packet.psn = (w.first_psn + done / qp.mtu) & psn_mask;
         packet.ack_request = true;
-        packet.remote_address = w.remote_address + done;
         packet.rkey = w.rkey;
-        packet.dma_length = path.kind == Path::Kind::roce ? std::min(w.length - done, read_chunk - read_chunk % qp.mtu)
-                                                          : w.length - done;
-        w.requested = done + packet.dma_length;
         packet.swap_or_add = w.swap_or_add;
         packet.compare = w.compare;
-        if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return false;
-        w.sent = w.packets;
-        qp.sent_psn = (w.first_psn + w.packets) & psn_mask;
-        ++qp.reads_out;
+        const std::uint32_t chunk = chunk_of(qp);
+        while (w.sent < w.packets) {
+            if (qp.reads_out >= most_reads(qp)) return false;
+            if (path.kind == Path::Kind::roce && qp.read_bytes_out >= read_window) return false;
+            const std::uint64_t boundary = (std::uint64_t{w.requested} / chunk + 1) * chunk;
+            const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(w.length, boundary));
+            packet.psn = (w.first_psn + w.requested / qp.mtu) & psn_mask;
+            packet.remote_address = w.remote_address + w.requested;
+            packet.dma_length = end - w.requested;
+            if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return false;
+            qp.read_bytes_out += end - w.requested;
+            w.requested = end;
+            w.sent = end == w.length ? w.packets : end / qp.mtu;
+            qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+            ++w.asked;
+            ++qp.reads_out;
+        }
     } else if (w.by_reference) {
         std::uint8_t references[max_sges * 16];
         std::uint32_t used = 0;
@@ -320,8 +330,6 @@ void Adapter::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, P
 void Adapter::run(Qp& qp) {
     while (qp.state() == IBV_QPS_RTS && qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
         const std::uint32_t at = qp.sq_next;
-        // Packet numbers go out in order: a long read asks for its last piece before anything follows it.
-        if (at != qp.sq_head && asks_for_more(qp.wqe(at - 1))) return;
         SendWqe& w = qp.wqe(at);
         if (send_short(qp, w, at)) continue;
         if (!w.begun && !begin(qp, w, at)) {
@@ -382,14 +390,16 @@ void Adapter::resend(Qp& qp, std::uint32_t psn) {
     for (std::uint32_t i = at; i != end; ++i) {
         SendWqe& w = qp.wqe(i);
         if (waits_for_answer(w)) {
-            if (w.sent != 0 && !w.responded) --qp.reads_out;
-            if (w.responded) {
-                w.received = 0;  // answered, but not yet in its turn: asked again
-                w.responded = false;
-            }
+            // A read goes on where its answer stopped.
+            qp.reads_out -= w.asked;
+            qp.read_bytes_out -= w.requested - w.received;
+            w.asked = 0;
+            w.requested = w.received;
         }
         const std::int32_t into = psn_distance(psn, w.first_psn);
-        const std::uint32_t keep = i == at && into > 0 && !waits_for_answer(w) ? static_cast<std::uint32_t>(into) : 0;
+        const std::uint32_t keep = waits_for_answer(w)   ? w.received / qp.mtu
+                                   : i == at && into > 0 ? static_cast<std::uint32_t>(into)
+                                                         : 0;
         if (w.sent > keep) add(counters.retransmitted, w.sent - keep);
         w.sent = std::min(w.sent, keep);
     }
@@ -421,14 +431,13 @@ void Adapter::give_up(Qp& qp) {
     kick();
 }
 
-// When the oldest packet has stayed unanswered for too long. RoCE looks earlier than the program's timeout, which only
-// bounds how long it goes on: a lost packet then costs milliseconds.
+// Until when the oldest packet may stay unanswered. RoCE looks earlier than the program's timeout, which only bounds
+// how long it goes on: a lost packet then costs milliseconds.
 std::uint64_t Adapter::retry_time(Qp& qp) {
     const std::uint64_t whole = 4096ull << qp.attr.timeout;
     if (qp.path->kind != Path::Kind::roce) return coarse_now_ns() + whole;
     RoceFlow& flow = roce->flow(qp);
     flow.moved_at = now_ns();
-    if (flow.probe_ns == 0) flow.probe_ns = first_probe_ns;
     return flow.moved_at + std::min(whole, flow.probe_ns);
 }
 
@@ -449,7 +458,8 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     if (path.kind == Path::Kind::roce) {
         RoceFlow& flow = roce->flow(qp);
         given_up = now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
-        flow.probe_ns = std::min(std::max(flow.probe_ns, first_probe_ns) * 2, whole);
+        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
+        flow.probed = true;
         again = now + std::min(whole, flow.probe_ns);
         roce->lost(qp);
     }
@@ -461,21 +471,6 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     start_timer(qp, qp.retry_at, again);
     resend(qp, qp.unacked_psn);
     run(qp);
-}
-
-// The next piece of a long read.
-void Adapter::request_more(Qp& qp, SendWqe& w) {
-    Packet packet;
-    packet.service = Service::rc;
-    packet.op = Op::read_request;
-    packet.dest_qpn = qp.attr.dest_qp_num;
-    packet.psn = (w.first_psn + w.received / qp.mtu) & psn_mask;
-    packet.ack_request = true;
-    packet.remote_address = w.remote_address + w.received;
-    packet.rkey = w.rkey;
-    packet.dma_length = std::min(w.length - w.received, read_chunk - read_chunk % qp.mtu);
-    // What cannot go now is asked for again by the timer.
-    if (wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) w.requested = w.received + packet.dma_length;
 }
 
 void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
@@ -517,11 +512,12 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
         // The answer to a read or an atomic acknowledges what came before it.
         acknowledge_until(qp, before);
         std::uint32_t at = qp.sq_head;
-        for (; at != qp.sq_next; ++at) {
+        const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
+        for (; at != end; ++at) {
             const SendWqe& w = qp.wqe(at);
             if (waits_for_answer(w) && !w.responded) break;
         }
-        if (at == qp.sq_next) return;
+        if (at == end || qp.wqe(at).asked == 0) return;
         SendWqe& w = qp.wqe(at);
         const std::span<const ibv_sge> sges{qp.sges_of(at), w.sges};
         if (packet.op == Op::atomic_acknowledge) {
@@ -533,12 +529,13 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             if (!is_read(w)) return;
             const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
             if (packet.psn != expected) {
-                // A piece is missing: asked for once, as the rest of the answer is still on its way; then by the timer.
-                if (psn_distance(packet.psn, expected) > 0 && w.asked_again != expected + 1) {
-                    w.asked_again = expected + 1;
+                // A piece is missing: asked for again, once, whatever else of this answer still comes.
+                if (psn_distance(packet.psn, expected) > 0 && qp.asked_again != expected) {
+                    qp.asked_again = expected;
+                    roce->lost(qp);
                     resend(qp, expected);
+                    run(qp);
                 }
-                run(qp);
                 return;
             }
             const std::uint32_t left = w.length - w.received;
@@ -548,18 +545,20 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             }
             scatter(sges, w.received, payload);
             w.received += static_cast<std::uint32_t>(payload.size());
+            qp.read_bytes_out -= static_cast<std::uint32_t>(payload.size());
             if (w.received < w.length) {
                 qp.unacked_psn = (packet.psn + 1) & psn_mask;
                 if (qp.path->kind == Path::Kind::roce) roce->progressed(qp, 1);
                 if (qp.retry_at != 0) qp.retry_at = retry_time(qp);
-                if (w.received == w.requested) {
-                    request_more(qp, w);
-                    run(qp);
-                }
+                if (w.received % chunk_of(qp) != 0) return;
+                --w.asked;
+                --qp.reads_out;
+                run(qp);
                 return;
             }
         }
         w.responded = true;
+        --w.asked;
         --qp.reads_out;
         acknowledge_until(qp, packet.psn);
     }

@@ -334,9 +334,11 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
             complete(*qp.recv_cq, wc, packet.solicited);
         }
     }
-    if (reliable && (packet.ack_request || arrival.from == nullptr)) {
-        qp.ack_due = qp.ack_due || packet.ack_request;
-        if (qp.ack_due) owe(qp);
+    if (!reliable) return;
+    ++qp.owed;
+    if (packet.ack_request) {
+        qp.ack_due = true;
+        owe(qp);
     }
 }
 
@@ -437,6 +439,15 @@ void Adapter::repeat(Qp& qp, const Packet& packet) {
     }
 }
 
+void Adapter::make_acknowledgement(const Qp& qp, Packet& packet) const {
+    packet.service = Service::rc;
+    packet.op = Op::acknowledge;
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.psn = (qp.expected_psn - 1) & psn_mask;
+    packet.msn = qp.msn;
+    packet.syndrome = syndrome_ack;
+}
+
 void Adapter::answer(Qp& qp) {
     if (qp.path == nullptr) return;
     Packet packet;
@@ -490,12 +501,10 @@ void Adapter::answer(Qp& qp) {
         qp.answers.pop_front();
     }
     if (qp.ack_due) {
-        packet.op = Op::acknowledge;
-        packet.psn = (qp.expected_psn - 1) & psn_mask;
-        packet.msn = qp.msn;
-        packet.syndrome = syndrome_ack;
+        make_acknowledgement(qp, packet);
         if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
         qp.ack_due = false;
+        qp.owed = 0;
     }
 }
 

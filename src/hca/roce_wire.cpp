@@ -14,11 +14,12 @@ namespace loom::hca {
 
 namespace {
 
-constexpr double window_most = 512, window_least = 4;  // packets
-constexpr std::uint32_t batch = 128;                   // packets handed to the kernel at once
-constexpr std::size_t most_held = 64;                  // datagrams for a process that is not connected yet
-constexpr std::uint64_t full_wait_ns = 50'000;         // until a full socket buffer is tried again
-constexpr std::size_t receive_budget = 256;            // packets taken in before others have their turn
+constexpr double window_most = 1024, window_least = 4;  // packets
+constexpr std::uint32_t most_owed = 16;                 // packets that may wait for their acknowledgement
+constexpr std::uint32_t batch = 128;                    // packets handed to the kernel at once
+constexpr std::size_t most_held = 64;                   // datagrams for a process that is not connected yet
+constexpr std::uint64_t full_wait_ns = 50'000;          // until a full socket buffer is tried again
+constexpr std::size_t receive_budget = 256;             // packets taken in before others have their turn
 
 roce::Destination destination(const Path& path) {
     roce::Destination to;
@@ -145,13 +146,21 @@ std::uint32_t RoceWire::allowance(Qp& qp) {
 
 void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
     RoceFlow& f = flow(qp);
-    f.window = std::min(window_most, f.window + packets / f.window);
-    f.probe_ns = 0;
+    f.window = std::min(window_most, f.window + (f.opening ? packets : packets / f.window));
+    // After Karn: waits are learnt from answers to what was sent once; a slow responder must not be asked twice all the
+    // time.
+    if (!f.probed) {
+        const std::uint64_t now = now_ns(), gap = f.moved_at != 0 && now > f.moved_at ? now - f.moved_at : 0;
+        f.gap_ns = std::max(f.gap_ns - f.gap_ns / 256, gap);
+        f.probe_ns = std::max(RoceFlow::first_probe_ns, 2 * f.gap_ns);
+    }
+    f.probed = false;
 }
 
 void RoceWire::lost(Qp& qp) {
     RoceFlow& f = flow(qp);
     f.window = std::max(window_least, f.window / 2);
+    f.opening = false;
 }
 
 bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather,
@@ -169,7 +178,17 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
     } else {
         out.pieces = pieces_of(gather, offset, length, pieces);
     }
-    if (at->endpoint.send(destination(path), {&out, 1}) == 1) {
+    // An acknowledgement that is owed rides along: the two are one run for the kernel.
+    roce::Outgoing both[2] = {out, {}};
+    const bool carries =
+        is_request(packet.op) && length >= 4 && qp.ack_due && qp.answers.empty() && qp.type() == IBV_QPT_RC;
+    if (carries) adapter_.make_acknowledgement(qp, both[1].packet);
+    const std::size_t taken = at->endpoint.send(destination(path), {both, carries ? 2u : 1u});
+    if (taken == 2) {
+        qp.ack_due = false;
+        qp.owed = 0;
+    }
+    if (taken != 0) {
         if (qp.flow != nullptr && is_request(packet.op))
             qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now_ns())});
         return true;
@@ -264,13 +283,14 @@ bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
     }
 }
 
-void RoceWire::poll() {
+std::size_t RoceWire::poll() {
+    std::size_t arrived = 0;
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
         receiving_ = endpoints_[i].get();
-        receiving_->endpoint.receive(*this, receive_budget);
+        arrived += receiving_->endpoint.receive(*this, receive_budget);
     }
     receiving_ = nullptr;
-    if (stalled_.empty()) return;
+    if (stalled_.empty()) return arrived;
     const std::uint64_t now = now_ns();
     std::vector<Qp*> ready;
     std::erase_if(stalled_, [&](Qp* qp) {
@@ -283,6 +303,11 @@ void RoceWire::poll() {
         if (!qp->answers.empty() || qp->ack_due) adapter_.owe(*qp);
         adapter_.run(*qp);
     }
+    return arrived;
+}
+
+bool RoceWire::may_hold(const Qp& qp) const {
+    return qp.path != nullptr && qp.path->kind == Path::Kind::roce && qp.answers.empty() && qp.owed < most_owed;
 }
 
 std::uint64_t RoceWire::next_deadline() const {

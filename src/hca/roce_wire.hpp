@@ -15,10 +15,14 @@ namespace loom::hca {
 // What a queue pair that talks RoCE keeps besides.
 struct RoceFlow {
     roce::RateControl rate;
-    double window = 64;          // packets that may be unacknowledged
-    std::uint64_t probe_ns = 0;  // until the next packet is sent again without an answer
-    std::uint64_t moved_at = 0;  // when something was acknowledged last
-    bool stalled = false;        // listed: waits for its time or for room in the socket
+    double window = 128;  // packets that may be unacknowledged
+    bool opening = true;  // no loss yet: the window doubles with every round
+    static constexpr std::uint64_t first_probe_ns = 4'000'000;
+    std::uint64_t probe_ns = first_probe_ns;  // until a packet without an answer is sent again
+    std::uint64_t gap_ns = 0;                 // the longest wait for an answer of late, which slowly fades
+    bool probed = false;                      // something was sent again: the next answer tells nothing about waits
+    std::uint64_t moved_at = 0;               // when something was acknowledged last
+    bool stalled = false;                     // listed: waits for its time or for room in the socket
     std::uint64_t ready_at = 0;
 };
 
@@ -44,13 +48,15 @@ public:
 
     // How many packets the queue pair may send now; 0: it is called again when it may.
     std::uint32_t allowance(Qp& qp);
+    // Only a plain acknowledgement is owed, and the other does not wait for it to go on sending.
+    [[nodiscard]] bool may_hold(const Qp& qp) const;
     void progressed(Qp& qp, std::uint32_t packets);
     void lost(Qp& qp);
     void forget(Qp& qp);
     RoceFlow& flow(Qp& qp);
 
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
-    void poll();
+    std::size_t poll();                                 // packets that came
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     void close_descriptors();
     // A message of another process that received datagrams for us. False: it is none.
