@@ -10,6 +10,7 @@ namespace loom::hca {
 namespace {
 
 constexpr std::uint32_t grh_bytes = 40;
+constexpr std::uint8_t roce_ipv6 = 9, roce_ipv4 = 10;  // in the place of the service level: UDP on that
 
 bool begins(Op op) {
     return op == Op::send_first || op == Op::send_only || op == Op::send_only_imm || op == Op::write_first ||
@@ -542,7 +543,12 @@ void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
     ibv_wc wc = receive_completion(qp, IBV_WC_SUCCESS, IBV_WC_RECV, length + grh_bytes);
     wc.src_qp = packet.src_qpn;
     wc.slid = arrival.slid;
-    if (arrival.sgid != nullptr) wc.wc_flags |= IBV_WC_GRH;
+    if (arrival.sgid != nullptr) {
+        wc.wc_flags |= IBV_WC_GRH;
+        // Ethernet has no service level; adapters tell here which header stands in the buffer, and UCX looks at it.
+        if (qp.context->hca->link == LinkLayer::ethernet)
+            wc.sl = is_mapped(*arrival.sgid) && is_mapped(*arrival.dgid) ? roce_ipv4 : roce_ipv6;
+    }
     if (has_immediate(packet.op)) {
         wc.wc_flags |= IBV_WC_WITH_IMM;
         wc.imm_data = packet.imm;
