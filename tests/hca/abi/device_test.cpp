@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <vector>
@@ -11,13 +13,16 @@ namespace {
 using loom::test::OpenDevice;
 using Device = OpenDevice;
 
+// Before the first call, which reads it.
+[[maybe_unused]] const int hcas_set = setenv("LOOM_VERBS_HCAS", "ib,roce:127.0.0.1", 1);
+
 TEST_F(Device, HasANameAGuidAndAnIndex) {
     int count = 0;
     ibv_device** again = ibv_get_device_list(&count);
 
-    EXPECT_EQ(count, 1);
+    EXPECT_EQ(count, 2);
     EXPECT_EQ(again[0], list[0]);
-    EXPECT_EQ(again[1], nullptr);
+    EXPECT_EQ(again[2], nullptr);
     EXPECT_STREQ(ibv_get_device_name(list[0]), "loom0");
     EXPECT_EQ(ibv_get_device_index(list[0]), 0);
     EXPECT_NE(ibv_get_device_guid(list[0]), 0u);
@@ -119,6 +124,75 @@ TEST_F(Device, HasTheDefaultPartition) {
     EXPECT_EQ(ibv_query_pkey(context, 1, 1, &pkey), -1);
     EXPECT_EQ(ibv_get_pkey_index(context, 1, htons(0xffff)), 0);
     EXPECT_EQ(ibv_get_pkey_index(context, 1, htons(0x8001)), -1);
+}
+
+TEST_F(Device, OnEthernetHasAnAddressAndNoLid) {
+    ibv_context* ethernet = ibv_open_device(list[1]);
+    ASSERT_NE(ethernet, nullptr);
+    ibv_port_attr port{};
+    ibv_gid_entry entry{};
+
+    EXPECT_EQ(verbs_get_ctx(ethernet)->query_port(ethernet, 1, &port, sizeof port), 0);
+    EXPECT_EQ(ibv_query_gid_ex(ethernet, 1, 0, &entry, 0), 0);
+
+    EXPECT_EQ(port.link_layer, IBV_LINK_LAYER_ETHERNET);
+    EXPECT_EQ(port.lid, 0);
+    EXPECT_EQ(port.flags, IBV_QPF_GRH_REQUIRED);
+    EXPECT_EQ(port.port_cap_flags & IBV_PORT_IP_BASED_GIDS, unsigned{IBV_PORT_IP_BASED_GIDS});
+    EXPECT_EQ(entry.gid_type, unsigned{IBV_GID_TYPE_ROCE_V2});
+    EXPECT_THAT(std::vector(entry.gid.raw + 10, entry.gid.raw + 16), testing::ElementsAre(255, 255, 127, 0, 0, 1));
+    EXPECT_NE(entry.ndev_ifindex, 0u);
+    EXPECT_EQ(ibv_close_device(ethernet), 0);
+}
+
+TEST_F(Device, OnEthernetAddressesAreGlobal) {
+    ibv_context* ethernet = ibv_open_device(list[1]);
+    ibv_pd* pd = ibv_alloc_pd(ethernet);
+    ibv_ah_attr attr{};
+    attr.port_num = 1;
+    attr.dlid = 1;
+    // An IPv4 header in the last 20 bytes of the space before a datagram.
+    std::uint8_t space[40]{};
+    space[20] = 0x45;
+    space[21] = 106;
+    const std::uint8_t from[4] = {127, 0, 0, 7}, to[4] = {127, 0, 0, 1};
+    std::memcpy(space + 32, from, 4);
+    std::memcpy(space + 36, to, 4);
+    ibv_wc wc{};
+    wc.wc_flags = IBV_WC_GRH;
+    ibv_ah_attr made{};
+
+    errno = 0;
+    EXPECT_EQ(ibv_create_ah(pd, &attr), nullptr);
+    EXPECT_EQ(errno, EINVAL);
+    EXPECT_EQ(ibv_init_ah_from_wc(ethernet, 1, &wc, reinterpret_cast<ibv_grh*>(space), &made), 0);
+    EXPECT_EQ(made.grh.dgid.raw[15], 7);
+    EXPECT_EQ(made.grh.traffic_class, 106);
+    ibv_ah* ah = ibv_create_ah_from_wc(pd, &wc, reinterpret_cast<ibv_grh*>(space), 1);
+    EXPECT_NE(ah, nullptr);
+    EXPECT_EQ(ibv_destroy_ah(ah), 0);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
+    EXPECT_EQ(ibv_close_device(ethernet), 0);
+}
+
+TEST_F(Device, OfAParentGivesErrorsInTheChildWhichMayOpenAnew) {
+    const pid_t child = fork();
+    if (child == 0) {
+        ibv_device_attr attr{};
+        bool right = ibv_alloc_pd(context) == nullptr && ibv_query_device(context, &attr) == 0;
+        ibv_context* anew = ibv_open_device(list[0]);
+        ibv_pd* pd = anew == nullptr ? nullptr : ibv_alloc_pd(anew);
+        right = right && pd != nullptr && ibv_dealloc_pd(pd) == 0 && ibv_close_device(anew) == 0;
+        _exit(right ? 0 : 1);
+    }
+    ASSERT_GT(child, 0);
+
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    ibv_pd* pd = ibv_alloc_pd(context);
+    EXPECT_NE(pd, nullptr);
+    EXPECT_EQ(ibv_dealloc_pd(pd), 0);
 }
 
 TEST_F(Device, HasAClock) {
