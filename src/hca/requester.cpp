@@ -457,7 +457,9 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     bool given_up = qp.retries_left == 0;
     if (path.kind == Path::Kind::roce) {
         RoceFlow& flow = roce->flow(qp);
-        given_up = now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
+        // Both the time is over and it was tried as often as asked for: a process that was not let run has only lost
+        // time.
+        given_up = given_up && now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
         flow.probe_ns = std::min(flow.probe_ns * 2, whole);
         flow.probed = true;
         again = now + std::min(whole, flow.probe_ns);
