@@ -111,6 +111,7 @@ int Adapter::start(const Config& settings) {
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
     faults = settings.faults;
     random = Random(settings.faults.any() ? settings.faults.seed : nonce);
+    completion_delay = static_cast<std::uint64_t>(settings.faults.delay.count());
     quiet_set = epoll_create1(EPOLL_CLOEXEC);
     whole_set = epoll_create1(EPOLL_CLOEXEC);
     bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -211,6 +212,7 @@ std::uint64_t Adapter::next_deadline() const {
     if (std::any_of(up.begin(), up.end(), [](const Peer* peer) { return !peer->blocked.empty(); }))
         sooner(now_ns() + blocked_tick_ns);
     if (up.size() > 1) sooner(now_ns() + doze_ns);
+    if (!late.empty()) sooner(late.front().at);
     sooner(roce->next_deadline());
     return at;
 }
@@ -250,6 +252,7 @@ void Adapter::drain_self() {
 }
 
 void Adapter::progress(Acks acks) {
+    if (!late.empty()) deliver_late();
     for (std::size_t i = 0; i < up.size(); ++i) {
         Peer& peer = *up[i];
         if (peer.has_mail()) drain(peer);

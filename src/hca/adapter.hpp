@@ -72,6 +72,16 @@ struct Adapter {
     std::vector<Qp*> timed;                          // with a timer running
     std::unique_ptr<RoceWire> roce;
 
+    // Completions that a fault holds back (LOOM_VERBS_FAULT=delay), the next first.
+    struct Late {
+        std::uint64_t at;  // ns
+        Cq* cq;
+        ibv_wc wc;
+        bool solicited;
+    };
+    std::deque<Late> late;
+    std::uint64_t completion_delay = 0;  // ns
+
     // The thread.
     std::thread thread;
     bool stopping = false;
@@ -139,6 +149,8 @@ struct Adapter {
 
     // --- completion.cpp
     void complete(Cq& cq, const ibv_wc& wc, bool solicited);
+    void deliver(Cq& cq, const ibv_wc& wc, bool solicited);
+    void deliver_late();
     void complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status);
     void async_event(Context& context, ibv_event_type type, void* element);
 

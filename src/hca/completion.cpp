@@ -6,6 +6,17 @@
 namespace loom::hca {
 
 void Adapter::complete(Cq& cq, const ibv_wc& wc, bool solicited) {
+    if (completion_delay == 0) return deliver(cq, wc, solicited);
+    late.push_back({now_ns() + completion_delay, &cq, wc, solicited});
+    kick();
+}
+
+void Adapter::deliver_late() {
+    for (const std::uint64_t now = now_ns(); !late.empty() && late.front().at <= now; late.pop_front())
+        deliver(*late.front().cq, late.front().wc, late.front().solicited);
+}
+
+void Adapter::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
     if (wc.status != IBV_WC_SUCCESS) add(counters_of(*this, *cq.context).completion_errors);
     if (cq.waiting() >= static_cast<std::uint32_t>(cq.abi.cqe)) {
         if (!cq.overrun) {

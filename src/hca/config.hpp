@@ -37,8 +37,8 @@ struct HcaConfig {
 // Faults to inject; all off unless asked for.
 struct FaultConfig {
     std::uint64_t seed = 1;
-    double drop = 0;                   // probability that a packet (RoCE) is not sent
-    std::chrono::nanoseconds delay{};  // added to every packet
+    double drop = 0;                   // probability that a packet is not sent
+    std::chrono::nanoseconds delay{};  // for which completions are held back
     double error = 0;                  // probability that a send completes with an error
     [[nodiscard]] bool any() const { return drop > 0 || delay.count() > 0 || error > 0; }
 };

@@ -209,7 +209,8 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
 
 namespace {
 
-void drop_completions(const Qp& qp) {
+void drop_completions(Adapter& a, const Qp& qp) {
+    std::erase_if(a.late, [&](const Adapter::Late& late) { return late.wc.qp_num == qp.qpn; });
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
         std::uint32_t kept = cq->head;
         const std::uint32_t mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
@@ -296,7 +297,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
         (given & ~(change.required | change.optional)) != 0)
         return EINVAL;
     if (to == IBV_QPS_RESET) {
-        drop_completions(qp);  // as adapters do: a program that starts anew sees nothing of the past
+        drop_completions(*a, qp);  // as adapters do: a program that starts anew sees nothing of the past
         reset(*a, qp);
         abi->state = to;
         a->publish(qp);
@@ -349,7 +350,7 @@ int destroy_qp(ibv_qp* abi) {
     a->acknowledged.wait(guard.lock(), [&] { return qp.events == qp.acknowledged; });
     a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
     a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
-    drop_completions(qp);  // of a queue pair that is gone
+    drop_completions(*a, qp);  // of a queue pair that is gone
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) --cq->users;
     a->forget(qp);
     --qp.pd->users;
