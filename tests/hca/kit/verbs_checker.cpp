@@ -1,13 +1,16 @@
 // An ordinary verbs program that checks the device below it: see --help. Links the system's libibverbs and knows
 // nothing of what serves it.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "hca/kit/endpoint.hpp"
 #include "hca/kit/options.hpp"
@@ -27,30 +30,33 @@ struct Findings {
     std::uint64_t completions = 0;
 };
 
-// Pages of the process's own, or a shared mapping.
+// Pages of the process's own, or of a memory file that cannot shrink: others may then map it, too.
 class Arena {
 public:
     Arena(std::size_t size, bool shared) : size_(size) {
-        int descriptor = -1;
         if (shared) {
-            descriptor = memfd_create("checker", MFD_CLOEXEC);
-            if (descriptor < 0 || ftruncate(descriptor, static_cast<off_t>(size)) != 0)
+            file_ = memfd_create("checker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+            if (file_ < 0 || ftruncate(file_, static_cast<off_t>(size)) != 0 ||
+                fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
                 throw Error("cannot make shared memory");
         }
-        void* at = mmap(nullptr, size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS,
-                        descriptor, 0);
-        if (descriptor >= 0) close(descriptor);
+        void* at =
+            mmap(nullptr, size, PROT_READ | PROT_WRITE, shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file_, 0);
         if (at == MAP_FAILED) throw Error("cannot map memory");
         memory_ = static_cast<std::uint8_t*>(at);
     }
     Arena(const Arena&) = delete;
     Arena& operator=(const Arena&) = delete;
-    ~Arena() { munmap(memory_, size_); }
+    ~Arena() {
+        munmap(memory_, size_);
+        if (file_ >= 0) close(file_);
+    }
     [[nodiscard]] std::span<std::uint8_t> bytes() const { return {memory_, size_}; }
 
 private:
     std::uint8_t* memory_;
     std::size_t size_;
+    int file_ = -1;
 };
 
 // All messages of one size.
@@ -308,8 +314,10 @@ private:
         for (std::size_t i = 0; i < count; ++i) {
             // A read leaves its source as it was.
             const bool reading = options_.operation == Operation::read;
-            const std::string wrong =
-                target_slots_[i].check(pattern(reading ? client() : !client(), first + i), 0, size_);
+            const Pattern expected = pattern(reading ? client() : !client(), first + i);
+            std::string wrong = target_slots_[i].check(expected, 0, size_);
+            // UC tells its program that a write has left, not that it has arrived.
+            if (options_.transport == Transport::uc) await_arrival(i, expected, wrong);
             if (!wrong.empty() && options_.may_lose) {
                 ++findings_.lost;
                 continue;
@@ -318,6 +326,15 @@ private:
                 throw Error("target of message " + std::to_string(first + i) + " of " + std::to_string(size_) +
                             " bytes: " + wrong);
             if (!reading) note_message();
+        }
+    }
+
+    void await_arrival(std::size_t slot, const Pattern& expected, std::string& wrong) const {
+        const double patience = options_.may_lose ? 0.1 : options_.patience;
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience);
+        while (!wrong.empty() && std::chrono::steady_clock::now() < deadline) {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            wrong = target_slots_[slot].check(expected, 0, size_);
         }
     }
 
