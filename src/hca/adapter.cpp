@@ -3,8 +3,10 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -28,10 +30,11 @@ namespace {
 std::atomic<Adapter*> current{nullptr};
 std::mutex opening;  // of the first and last device
 
-constexpr std::uint64_t tick_ns = 300'000;          // between looks while the program polls
-constexpr std::uint64_t doze_ns = 100'000'000;      // between looks while timers of the lossless wire may run
-constexpr std::uint64_t blocked_tick_ns = 200'000;  // between looks while something waits for room
-constexpr std::uint64_t linger_ns = 50'000;         // awake after the last packet, when a core is free for it
+constexpr std::uint64_t tick_ns = 300'000;               // between looks while the program polls
+constexpr std::uint64_t doze_ns = 100'000'000;           // between looks while timers of the lossless wire may run
+constexpr std::uint64_t blocked_tick_ns = 200'000;       // between looks while something waits for room
+constexpr std::uint64_t linger_ns = 50'000;              // awake after the last packet, when a core is free for it
+constexpr std::uint64_t exit_patience_ns = 200'000'000;  // with a mutex that is held when the program exits
 constexpr std::uint32_t polls_to_attend = 32;
 
 std::uint64_t read_clock(clockid_t clock) {
@@ -55,7 +58,13 @@ void after_fork_in_child() {
 
 void at_exit() {
     Adapter* a = current.load(std::memory_order_acquire);
-    if (a == nullptr || !a->mutex.try_lock()) return;
+    if (a == nullptr) return;
+    // The thread holds it for moments; a program that exits inside of a call, from a signal handler, for ever.
+    const std::uint64_t until = now_ns() + exit_patience_ns;
+    while (!a->mutex.try_lock()) {
+        if (now_ns() > until) return;
+        sched_yield();
+    }
     a->write_stats();
     a->say_goodbye();
     a->mutex.unlock();
@@ -87,6 +96,7 @@ Adapter::~Adapter() {
     for (const int fd : {listener, directory_fd, bell, quiet_set, whole_set})
         if (fd >= 0) ::close(fd);
     for (const int fd : callers) ::close(fd);
+    if (directory != nullptr) munmap(directory, sizeof(Directory));
 }
 
 void Adapter::watch(int fd, Watched what, std::uint32_t which) {
@@ -157,6 +167,23 @@ void Adapter::stop() {
     self.reset();
 }
 
+// What a program leaves behind when it closes a device must not be reached any more. The memory stays: it is the
+// program's to give back.
+void Adapter::abandon(const Context& context) {
+    for (Qp*& qp : qps) {
+        if (qp == nullptr || qp->context != &context) continue;
+        forget(*qp);
+        for (Group& group : groups) std::erase(group.members, qp);
+        directory->qps[qp->qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
+        qp = nullptr;
+    }
+    for (Mr*& mr : mrs) {
+        if (mr == nullptr || mr->abi.context != &context.verbs.context) continue;
+        withdraw(*mr);
+        mr = nullptr;
+    }
+}
+
 void Adapter::kick() {
     if (!asleep.load(std::memory_order_relaxed)) return;
     asleep.store(false, std::memory_order_relaxed);
@@ -177,8 +204,8 @@ void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
         qp.listed_timer = true;
         timed.push_back(&qp);
     }
-    // On the lossless wire nothing is resent: a later look does.
-    if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce) kick();
+    // On the lossless wire nothing is resent: a later look does. (Without other processes there would be none.)
+    if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce || up.size() == 1) kick();
 }
 
 void Adapter::run_timers(std::uint64_t now) {
@@ -218,11 +245,12 @@ std::uint64_t Adapter::next_deadline() const {
 }
 
 void Adapter::run_blocked(Peer& peer) {
+    if (peer.broken) return lose(peer);
     std::vector<Qp*> waiting;
     waiting.swap(peer.blocked);
     for (Qp* qp : waiting) qp->listed_blocked = false;
     for (Qp* qp : waiting) {
-        if (!qp->answers.empty() || qp->ack_due) owe(*qp);
+        if (qp->owes()) owe(*qp);
         run(*qp);
     }
 }
@@ -230,9 +258,8 @@ void Adapter::run_blocked(Peer& peer) {
 // While packets come in, plain acknowledgements on RoCE wait a little: the program's own next packet may carry them
 // along.
 void Adapter::settle(Acks acks) {
-    std::vector<Qp*> due;
-    due.swap(owing);
-    for (Qp* qp : due) {
+    settling.swap(owing);  // both keep their memory
+    for (Qp* qp : settling) {
         if (acks == Acks::may_wait && roce->may_hold(*qp)) {
             owing.push_back(qp);
             continue;
@@ -240,6 +267,7 @@ void Adapter::settle(Acks acks) {
         qp->listed_ack = false;
         answer(*qp);
     }
+    settling.clear();
 }
 
 void Adapter::drain_self() {
@@ -326,7 +354,8 @@ void Adapter::serve() {
                         break;
                     case Watched::process:
                         // Its socket says so too, unless a child holds it open.
-                        if (peers[which] != nullptr && peers[which]->state == Peer::State::up) {
+                        if (peers[which] != nullptr && peers[which]->state == Peer::State::up &&
+                            peers[which]->has_ended()) {
                             hear(*peers[which]);
                             if (peers[which] != nullptr) lose(*peers[which]);
                         }
@@ -389,6 +418,7 @@ int close(Context& context) {
     if (a == nullptr) return 0;
     {
         const Guard guard(*a);
+        a->abandon(context);
         if (--a->contexts != 0) return 0;
     }
     a->stop();
@@ -404,6 +434,7 @@ void forked() {
     // keep the parent's connections open.
     for (int* fd : {&a->listener, &a->directory_fd, &a->bell, &a->quiet_set, &a->whole_set})
         if (*fd >= 0) ::close(*fd);
+    if (a->self->out_fd >= 0) ::close(a->self->out_fd);
     for (const auto& peer : a->peers)
         if (peer != nullptr)
             for (const int fd : {peer->socket, peer->ignored, peer->pidfd, peer->out_fd})

@@ -69,6 +69,7 @@ struct Adapter {
     std::vector<int> callers;                        // have called and not yet said who they are
     std::vector<Peer*> touched;                      // written to since the last look at their bells
     std::vector<Qp*> owing;                          // acknowledgements or answers to send
+    std::vector<Qp*> settling;                       // of these, while they are gone through
     std::vector<Qp*> timed;                          // with a timer running
     std::unique_ptr<RoceWire> roce;
 
@@ -99,6 +100,7 @@ struct Adapter {
     // --- adapter.cpp: life, thread, progress
     int start(const Config& config);
     void stop();
+    void abandon(const Context& context);  // that is being closed
     void progress(Acks acks = Acks::now);  // takes what has arrived, sends what can be sent
     void attend();                         // the program polls
     void drain_self();
@@ -145,7 +147,9 @@ struct Adapter {
     // --- copy.cpp: straight between two processes' memory
     enum class Copied : std::uint8_t { done, ask_responder, refused, gone, faulted };
     Copied copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
-    bool pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total, std::span<const ibv_sge> into);
+    enum class Pulled : std::uint8_t { done, refused, gone };
+    Pulled pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
+                std::span<const ibv_sge> into);
 
     // --- completion.cpp
     void complete(Cq& cq, const ibv_wc& wc, bool solicited);

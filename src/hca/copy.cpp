@@ -219,24 +219,24 @@ Adapter::Copied Adapter::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_s
 }
 
 // The receiver's half of a large send: the payload lists where it lies in the sender's memory.
-bool Adapter::pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
-                   std::span<const ibv_sge> into) {
+Adapter::Pulled Adapter::pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
+                              std::span<const ibv_sge> into) {
     struct Reference {
         std::uint64_t address, length;
     };
     iovec remote[max_sges], local[max_sges];
     const std::size_t count = references.size() / sizeof(Reference);
-    if (references.size() % sizeof(Reference) != 0 || count > max_sges) return false;
+    if (references.size() % sizeof(Reference) != 0 || count > max_sges) return Pulled::refused;
     std::uint64_t sum = 0;
     std::size_t remotes = 0;
     for (std::size_t i = 0; i < count; ++i) {
         Reference reference;
         std::memcpy(&reference, references.data() + i * sizeof reference, sizeof reference);
-        if (reference.length > total - sum) return false;
+        if (reference.length > total - sum) return Pulled::refused;
         sum += reference.length;
         if (reference.length != 0) remote[remotes++] = {reinterpret_cast<void*>(reference.address), reference.length};
     }
-    if (sum != total) return false;
+    if (sum != total) return Pulled::refused;
     std::size_t locals = 0;
     std::uint64_t left = total;
     for (const ibv_sge& piece : into) {
@@ -245,8 +245,8 @@ bool Adapter::pull(Peer& peer, std::span<const std::uint8_t> references, std::ui
         local[locals++] = {reinterpret_cast<void*>(piece.addr), take};
         left -= take;
     }
-    if (left != 0) return false;
-    if (total == 0) return true;
+    if (left != 0) return Pulled::refused;
+    if (total == 0) return Pulled::done;
     if (peer.self) {
         std::size_t at = 0;
         for (std::size_t i = 0; i < remotes; ++i) {
@@ -262,9 +262,10 @@ bool Adapter::pull(Peer& peer, std::span<const std::uint8_t> references, std::ui
                 n -= take;
             }
         }
-        return true;
+        return Pulled::done;
     }
-    return move_all(process_vm_readv, peer.pid, local, locals, remote, remotes, total) == 0;
+    const int error = move_all(process_vm_readv, peer.pid, local, locals, remote, remotes, total);
+    return error == 0 ? Pulled::done : error == ESRCH ? Pulled::gone : Pulled::refused;
 }
 
 }  // namespace loom::hca

@@ -206,8 +206,9 @@ struct Qp {
     std::uint32_t sent_psn = 0;        // after the last packet that is on the wire
     std::shared_ptr<RoceFlow> flow;    // when it talks RoCE
     std::uint32_t read_bytes_out = 0;  // of their answers
-    std::uint32_t asked_again = ~0u;   // packet of an answer that was missing
-    std::uint32_t reads_out = 0;       // reads and atomics on their way
+    static constexpr std::uint32_t no_psn = ~0u;
+    std::uint32_t asked_again = no_psn;  // packet of an answer that was missing and is asked for once more
+    std::uint32_t reads_out = 0;         // reads and atomics on their way
     std::uint32_t retries_left = 0, rnr_left = 0;
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
@@ -218,13 +219,17 @@ struct Qp {
     RecvQueue rq;
     std::uint32_t expected_psn = 0, msn = 0;
     bool ack_due = false, nak_sent = false;
-    std::uint32_t owed = 0;   // packets since the last acknowledgement
+    std::uint32_t owed = 0;    // packets since the last acknowledgement
+    std::uint8_t nak_due = 0;  // syndrome of a refusal that is still to be sent; 0: none
+    std::uint32_t nak_psn = 0;
     bool in_message = false;  // between first and last
     bool message_is_write = false;
-    bool receiving = false;    // a receive was taken for the message in progress
-    bool established = false;  // the first message has arrived (communication established)
-    RecvQueue::Wqe recv{};     // that receive
-    std::vector<ibv_sge> recv_sges;
+    bool receiving = false;            // a receive was taken for the message in progress
+    bool established = false;          // the first message has arrived (communication established)
+    bool kept = false;                 // a receive whose message was lost half way: the next message has it
+    RecvQueue::Wqe recv{};             // that receive
+    std::vector<ibv_sge> recv_sges;    // of it, as memory of this process
+    std::vector<ibv_sge> recv_posted;  // of it, as the program gave them; only when it may be kept
     std::uint64_t write_address = 0;
     std::uint32_t write_left = 0, write_rkey = 0;
     std::uint32_t received = 0;  // bytes of the message so far
@@ -245,6 +250,13 @@ struct Qp {
         constexpr std::uint32_t answered = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
         return attr.qp_access_flags & ~(attr.max_dest_rd_atomic == 0 ? answered : 0u);
     }
+    [[nodiscard]] bool owes() const { return ack_due || nak_due != 0 || !answers.empty(); }
+    // Everything that was begun is completed.
+    [[nodiscard]] bool drained() const {
+        return sq_head == sq_next && (sq_next == sq_tail || !sq[sq_next & sq_mask()].begun);
+    }
+    [[nodiscard]] RecvQueue& receives() { return srq != nullptr ? srq->queue : rq; }
+    [[nodiscard]] bool has_receive() { return kept || receives().waiting() != 0; }
     [[nodiscard]] std::uint32_t sq_mask() const { return static_cast<std::uint32_t>(sq.size()) - 1; }
     [[nodiscard]] SendWqe& wqe(std::uint32_t at) { return sq[at & sq_mask()]; }
     [[nodiscard]] ibv_sge* sges_of(std::uint32_t at) {

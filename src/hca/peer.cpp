@@ -1,6 +1,7 @@
 // Meeting other processes: abstract Unix sockets whose names tell user and slot, and vanish with their process. Names
 // are per network namespace, so processes of different namespaces never meet here and speak RoCE.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -97,6 +98,21 @@ Heard receive(int socket, Hello& hello, int (&fds)[hello_fds], std::size_t& size
     return n > 1 && message_buffer[0] == 'f' ? Heard::datagrams : Heard::end;
 }
 
+// Whether a goodbye lies unread in the socket of a process that has ended.
+bool last_words(int socket) {
+    for (unsigned messages = 0; messages < 256; ++messages) {
+        Hello hello;
+        int fds[hello_fds] = {-1, -1};
+        std::size_t size = 0;
+        const Heard heard = receive(socket, hello, fds, size);
+        if (heard == Heard::bye) return true;
+        if (heard == Heard::nothing || heard == Heard::end) return false;
+        if (heard == Heard::hello)
+            for (const int fd : fds) ::close(fd);
+    }
+    return false;
+}
+
 sockaddr_un name_of(std::uint32_t slot, socklen_t& length) {
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
@@ -168,6 +184,11 @@ Peer::~Peer() {
     if (self) return;
     if (in != nullptr) munmap(const_cast<Outbox*>(in), sizeof(Outbox));
     if (directory != nullptr) munmap(const_cast<Directory*>(directory), sizeof(Directory));
+}
+
+bool Peer::has_ended() const {
+    pollfd process{pidfd, POLLIN, 0};
+    return pidfd >= 0 && poll(&process, 1, 0) == 1;
 }
 
 int Adapter::take_slot() {
@@ -265,6 +286,10 @@ void Adapter::hear_caller(int fd) {
         lose(*peer);
         peer = nullptr;
     }
+    if (peer != nullptr && peer->pid != pid) {  // the one that we have called left the slot to this one
+        lose(*peer);
+        peer = nullptr;
+    }
     if (peer != nullptr) {
         // Both called each other: the call of the lower slot counts.
         if (slot < hello.slot) {
@@ -295,7 +320,8 @@ void Adapter::hear_caller(int fd) {
 
 void Adapter::hear(Peer& peer) {
     const std::shared_ptr<Peer> keep = peers[peer.slot];
-    while (peer.state != Peer::State::dead) {
+    // What is left makes the socket readable again: others want their turn too.
+    for (unsigned messages = 0; messages < 256 && peer.state != Peer::State::dead; ++messages) {
         Hello hello;
         int fds[hello_fds] = {-1, -1};
         std::size_t size = 0;
@@ -337,6 +363,7 @@ void Adapter::lose(Peer& peer) {
     if (peer.state == Peer::State::dead || peer.self || peer.leaving) return;
     const std::shared_ptr<Peer> keep = peers[peer.slot];
     peer.leaving = true;
+    peer.said_bye = peer.said_bye || last_words(peer.socket);
     if (peer.state == Peer::State::up) drain(peer);  // what it wrote before counts
     peer.state = Peer::State::dead;
     std::erase(up, &peer);
@@ -368,6 +395,7 @@ void Adapter::ring_bells() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     for (Peer* peer : touched) {
         peer->touched = false;
+        if (peer->self) kick();
         if (peer->self || peer->state != Peer::State::up) continue;
         if (peer->directory->wake.load(std::memory_order_relaxed) != 0)
             ::send(peer->socket, &word_wake, 1, MSG_DONTWAIT | MSG_NOSIGNAL);

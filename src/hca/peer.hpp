@@ -24,6 +24,7 @@ struct Peer {
     int ignored = -1;       // the socket of its call, when ours counts
     bool said_bye = false;  // it ended in order
     bool leaving = false;
+    bool broken = false;                   // it says what cannot be
     const Directory* directory = nullptr;  // theirs
     Outbox* out = nullptr;                 // ours
     const Outbox* in = nullptr;            // theirs
@@ -52,7 +53,8 @@ struct Peer {
     [[nodiscard]] bool has_mail() const {
         return in->entries[head & (ring_entries - 1)].tag.load(std::memory_order_relaxed) == head + 1;
     }
-    bool room(std::uint32_t payload);  // for one more entry with that much payload
+    [[nodiscard]] bool has_ended() const;  // as the kernel knows it
+    bool room(std::uint32_t payload);      // for one more entry with that much payload
 };
 
 }  // namespace loom::hca

@@ -139,8 +139,9 @@ int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
+    if (qp.srq != nullptr) return *bad = wr, EINVAL;
     int error = 0;
-    if (qp.state() == IBV_QPS_RESET || qp.srq != nullptr) error = EINVAL;
+    if (qp.state() == IBV_QPS_RESET) error = EINVAL;
     for (; wr != nullptr && error == 0; wr = wr->next) {
         error = take_recv(qp.rq, *wr);
         if (error != 0) break;

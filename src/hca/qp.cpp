@@ -34,11 +34,12 @@ void reset(Adapter& a, Qp& qp) {
     qp.sq_head = qp.sq_next = qp.sq_tail = 0;
     qp.rq.head = qp.rq.tail = 0;
     qp.reads_out = qp.read_bytes_out = 0;
-    qp.asked_again = ~0u;
     qp.retry_at = qp.rnr_until = 0;
     qp.wire_position = 0;
     qp.msn = 0;
-    qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.established = false;
+    qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.kept = qp.established = qp.drain_event = false;
+    qp.nak_due = 0;
+    qp.asked_again = Qp::no_psn;
     qp.answers.clear();
     qp.atomics = {};
     qp.path.reset();
@@ -142,8 +143,8 @@ void Adapter::flush_receives(Qp& qp) {
     wc.status = IBV_WC_WR_FLUSH_ERR;
     wc.opcode = IBV_WC_RECV;
     wc.qp_num = qp.qpn;
-    if (qp.receiving) {
-        qp.receiving = false;
+    if (qp.receiving || qp.kept) {
+        qp.receiving = qp.kept = false;
         wc.wr_id = qp.recv.wr_id;
         complete(*qp.recv_cq, wc, false);
     }
@@ -161,7 +162,7 @@ void Adapter::to_error(Qp& qp) {
     if (qp.state() == IBV_QPS_ERR) return;
     qp.abi.qp_base.state = IBV_QPS_ERR;
     publish(qp);
-    qp.answers.clear();
+    if (qp.nak_due == 0) qp.answers.clear();  // what was asked before the refused request is still answered
     qp.ack_due = qp.in_message = false;
     flush_sends(qp);
     flush_receives(qp);
@@ -328,7 +329,7 @@ int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
     attr->rq_psn = qp.expected_psn;
     attr->sq_psn = qp.next_psn;
     attr->cap = qp.init.cap;
-    attr->sq_draining = qp.state() == IBV_QPS_SQD && qp.sq_head != qp.sq_next ? 1 : 0;
+    attr->sq_draining = qp.state() == IBV_QPS_SQD && !qp.drained() ? 1 : 0;
     *init = qp.init;
     return 0;
 }
@@ -339,6 +340,10 @@ int destroy_qp(ibv_qp* abi) {
     Guard guard(*a);
     Qp& qp = Qp::of(abi);
     if (qp.groups != 0) return EBUSY;
+    // Out of reach first: while we wait for acknowledgements nothing new may happen to it.
+    a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
+    a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
+    a->forget(qp);
     std::erase_if(qp.context->async.waiting, [&](const ibv_async_event& event) {
         const bool of_qp = event.event_type == IBV_EVENT_QP_FATAL || event.event_type == IBV_EVENT_QP_REQ_ERR ||
                            event.event_type == IBV_EVENT_QP_ACCESS_ERR || event.event_type == IBV_EVENT_COMM_EST ||
@@ -348,11 +353,8 @@ int destroy_qp(ibv_qp* abi) {
         return of_qp && event.element.qp == abi;
     });
     a->acknowledged.wait(guard.lock(), [&] { return qp.events == qp.acknowledged; });
-    a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
-    a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
     drop_completions(*a, qp);  // of a queue pair that is gone
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) --cq->users;
-    a->forget(qp);
     --qp.pd->users;
     if (qp.srq != nullptr) --qp.srq->users;
     --qp.context->users;
@@ -365,7 +367,7 @@ int destroy_qp(ibv_qp* abi) {
 }  // namespace api
 
 void Adapter::look_if_drained(Qp& qp) {
-    if (!qp.drain_event || qp.state() != IBV_QPS_SQD || qp.sq_head != qp.sq_next) return;
+    if (!qp.drain_event || qp.state() != IBV_QPS_SQD || !qp.drained()) return;
     qp.drain_event = false;
     async_event(*qp.context, IBV_EVENT_SQ_DRAINED, &qp.abi);
 }

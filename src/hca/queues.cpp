@@ -41,10 +41,7 @@ template <class Event, class Give>
 int next_event(EventQueue<Event>& queue, Give give) {
     while (true) {
         eventfd_t one = 0;
-        if (eventfd_read(queue.fd, &one) != 0) {
-            if (errno == EINTR) continue;
-            return -1;
-        }
+        if (eventfd_read(queue.fd, &one) != 0) return -1;  // EINTR too: programs leave their wait by a signal
         Adapter* a = adapter();
         if (a == nullptr) return errno = ENODEV, -1;
         const Guard guard(*a);

@@ -328,9 +328,11 @@ void Adapter::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, P
 }
 
 void Adapter::run(Qp& qp) {
-    while (qp.state() == IBV_QPS_RTS && qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
+    while (qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
         const std::uint32_t at = qp.sq_next;
         SendWqe& w = qp.wqe(at);
+        // While the queue drains, what has begun goes on and nothing new begins.
+        if (qp.state() != IBV_QPS_RTS && !(qp.state() == IBV_QPS_SQD && w.begun)) return;
         if (send_short(qp, w, at)) continue;
         if (!w.begun && !begin(qp, w, at)) {
             if (qp.sq_next == at) return;  // it waits, or has failed
@@ -342,6 +344,7 @@ void Adapter::run(Qp& qp) {
             complete_send(qp, w, IBV_WC_SUCCESS);
             w.path.reset();
             ++qp.sq_head;
+            if (qp.drain_event) look_if_drained(qp);
         }
     }
 }
@@ -352,10 +355,17 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
         SendWqe& w = qp.wqe(qp.sq_head);
         if (!w.begun) break;
         const std::uint32_t last = (w.first_psn + w.packets - 1) & psn_mask;
-        if (psn_distance(last, psn) > 0 || (qp.sq_head == qp.sq_next && w.sent < w.packets)) break;
+        if (psn_distance(last, psn) > 0) break;
         if (waits_for_answer(w) && !w.responded) {
-            // Something later was acknowledged: the answer was lost on the way.
-            if (qp.sq_next != qp.sq_head) resend(qp, (w.first_psn + w.received / qp.mtu) & psn_mask);
+            // Something later was acknowledged: the answer was lost on the way. It is asked for once more, and until it
+            // comes nothing behind it counts as acknowledged.
+            const std::uint32_t missing = (w.first_psn + w.received / qp.mtu) & psn_mask;
+            if (qp.sq_next != qp.sq_head && qp.asked_again != missing) {
+                qp.asked_again = missing;
+                if (qp.path->kind == Path::Kind::roce) roce->lost(qp);
+                resend(qp, missing);
+            }
+            psn = (missing - 1) & psn_mask;
             break;
         }
         complete_send(qp, w, IBV_WC_SUCCESS);
@@ -365,6 +375,7 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
     }
     if (const std::int32_t news = psn_distance(psn, qp.unacked_psn) + 1; news > 0) {
         qp.unacked_psn = (psn + 1) & psn_mask;
+        qp.rnr_until = 0;  // what was not received is, after all
         if (psn_distance(qp.sent_psn, qp.unacked_psn) < 0) qp.sent_psn = qp.unacked_psn;
         if (qp.path->kind == Path::Kind::roce) roce->progressed(qp, static_cast<std::uint32_t>(news));
         moved = true;
@@ -443,7 +454,8 @@ std::uint64_t Adapter::retry_time(Qp& qp) {
 
 void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     qp.retry_at = 0;
-    if (qp.state() != IBV_QPS_RTS || qp.sq_head == qp.sq_tail) return;
+    qp.asked_again = Qp::no_psn;
+    if ((qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) || qp.sq_head == qp.sq_tail) return;
     const Path& path = *qp.path;
     const std::uint64_t whole = 4096ull << qp.attr.timeout;
     std::uint64_t again = now + whole;
@@ -519,7 +531,10 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             const SendWqe& w = qp.wqe(at);
             if (waits_for_answer(w) && !w.responded) break;
         }
-        if (at == end || qp.wqe(at).asked == 0) return;
+        if (at == end || qp.wqe(at).asked == 0) {
+            run(qp);
+            return;
+        }
         SendWqe& w = qp.wqe(at);
         const std::span<const ibv_sge> sges{qp.sges_of(at), w.sges};
         if (packet.op == Op::atomic_acknowledge) {
@@ -527,6 +542,7 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
             std::uint8_t original[8];
             std::memcpy(original, &packet.swap_or_add, 8);
             scatter(sges, 0, original);
+            qp.read_bytes_out -= w.length;
         } else {
             if (!is_read(w)) return;
             const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
@@ -534,12 +550,13 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
                 // A piece is missing: asked for again, once, whatever else of this answer still comes.
                 if (psn_distance(packet.psn, expected) > 0 && qp.asked_again != expected) {
                     qp.asked_again = expected;
-                    roce->lost(qp);
+                    if (qp.path->kind == Path::Kind::roce) roce->lost(qp);
                     resend(qp, expected);
                     run(qp);
                 }
                 return;
             }
+            qp.asked_again = Qp::no_psn;
             const std::uint32_t left = w.length - w.received;
             if (payload.size() != std::min(left, qp.mtu)) {
                 fail(qp, IBV_WC_BAD_RESP_ERR);

@@ -64,14 +64,21 @@ void write_grh(std::uint8_t* out, const Gid& sgid, const Gid& dgid, std::uint8_t
 enum class Taken : std::uint8_t { yes, none, bad_memory };
 
 // Takes the next receive of the queue pair or its shared queue, with its addresses turned into memory.
-Taken take_receive(Adapter& a, Qp& qp) {
-    RecvQueue& queue = qp.srq != nullptr ? qp.srq->queue : qp.rq;
-    if (queue.waiting() == 0) return Taken::none;
+// may_keep: it may turn out that the next message has to have it.
+Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
+    if (!qp.has_receive()) return Taken::none;
     const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
-    qp.recv = queue.wqe(queue.head);
-    const ibv_sge* sges = queue.sges_of(queue.head);
-    qp.recv_sges.assign(sges, sges + qp.recv.sges);
-    ++queue.head;
+    RecvQueue& queue = qp.receives();
+    if (qp.kept) {
+        qp.kept = false;
+        qp.recv_sges = qp.recv_posted;
+    } else {
+        qp.recv = queue.wqe(queue.head);
+        const ibv_sge* sges = queue.sges_of(queue.head);
+        qp.recv_sges.assign(sges, sges + qp.recv.sges);
+        if (may_keep) qp.recv_posted = qp.recv_sges;
+        ++queue.head;
+    }
     if (qp.srq != nullptr && qp.srq->limit != 0 && queue.waiting() < qp.srq->limit) {
         qp.srq->limit = 0;
         a.async_event(*qp.context, IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi);
@@ -108,20 +115,52 @@ ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opco
     return wc;
 }
 
+// Owes the requester a refusal of its packet. It acknowledges what came before, goes out behind the answers that are
+// due, and waits for room as they do: the wire inside a host loses nothing, so nobody would ask again.
+void owe_nak(Adapter& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
+    qp.nak_due = syndrome;
+    qp.nak_psn = psn;
+    qp.ack_due = false;
+    a.answer(qp);
+}
+
 // Tells the requester that its request was refused, and stops.
 void refuse(Adapter& a, Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
-    a.answer(qp);  // what is owed goes before
-    Packet nak;
-    nak.op = Op::acknowledge;
-    nak.service = Service::rc;
-    nak.dest_qpn = qp.attr.dest_qp_num;
-    nak.psn = psn;
-    nak.msn = qp.msn;
-    nak.syndrome = static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code));
-    if (qp.type() == IBV_QPT_RC) a.wire_send(qp, *qp.path, nak, {}, 0, 0, 0);
+    owe_nak(a, qp, psn, static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code)));
     if (code == Nak::sequence) return;
     a.async_event(*qp.context, event, &qp.abi);
     a.to_error(qp);
+}
+
+// A message that is lost half way leaves its receive to the next.
+void keep_receive(Qp& qp) {
+    qp.kept = qp.kept || qp.receiving;
+    qp.receiving = false;
+}
+
+// Whether the memory that a send refers to is still that of the request: a sender that gave up has it back.
+bool still_sends(const Peer& peer, std::uint32_t qpn) {
+    const std::uint64_t what = peer.directory->qps[qpn & (qps_per_process - 1)].what.load(std::memory_order_acquire);
+    const auto state = static_cast<std::uint32_t>(what >> 24 & 0xff);
+    return (what & 0xffffff) == qpn && (state == IBV_QPS_RTS || state == IBV_QPS_SQD);
+}
+
+// Carries out an atomic operation; returns the original value. Atomic for the target's processors too, but where
+// an address of the program's choosing makes the word lie across others.
+std::uint64_t change_word(std::uint8_t* memory, const Packet& packet) {
+    std::uint64_t original;
+    if (reinterpret_cast<std::uintptr_t>(memory) % 8 != 0) {
+        std::memcpy(&original, memory, 8);
+        std::uint64_t changed = packet.swap_or_add;
+        if (packet.op == Op::fetch_add) changed += original;
+        if (packet.op == Op::fetch_add || original == packet.compare) std::memcpy(memory, &changed, 8);
+        return original;
+    }
+    auto* word = reinterpret_cast<std::uint64_t*>(memory);
+    if (packet.op == Op::fetch_add) return __atomic_fetch_add(word, packet.swap_or_add, __ATOMIC_SEQ_CST);
+    original = packet.compare;
+    __atomic_compare_exchange_n(word, &original, packet.swap_or_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return original;
 }
 
 }  // namespace
@@ -181,10 +220,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
     if (ahead != 0) {
         if (!reliable) {
             // UC: the message in progress is lost; the next one that begins is taken.
-            if (qp.receiving) {
-                qp.receiving = false;
-                --(qp.srq != nullptr ? qp.srq->queue : qp.rq).head;
-            }
+            keep_receive(qp);
             qp.in_message = false;
             if (!begins(op)) return;
             qp.expected_psn = packet.psn;
@@ -203,11 +239,11 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
     qp.established = true;
 
     const auto reject = [&](Nak code, ibv_event_type event) {
+        if (!reliable) keep_receive(qp);
         if (qp.receiving) {
             const ibv_wc_status status = code == Nak::invalid_request ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
             qp.receiving = false;
-            if (reliable || status == IBV_WC_LOC_PROT_ERR)
-                complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+            complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
         }
         qp.in_message = false;
         if (reliable) refuse(*this, qp, packet.psn, code, event);
@@ -221,11 +257,12 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
     const bool write = is_write(op);
     if (begins(op) == qp.in_message || (qp.in_message && write != qp.message_is_write))
         return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
-    if (op == Op::send_by_reference && arrival.from == nullptr) return;
+    const bool by_reference = op == Op::send_by_reference;
+    if (by_reference && (arrival.from == nullptr || !still_sends(*arrival.from, packet.src_qpn))) return;
 
     // A receive is taken by the first packet of a send, and by the last of a write with immediate.
     const bool wants_receive = takes_receive(op) && (write ? ends(op) : begins(op));
-    if (wants_receive && (qp.srq != nullptr ? qp.srq->queue : qp.rq).waiting() == 0) {
+    if (wants_receive && !qp.has_receive()) {
         if (!reliable) {
             qp.expected_psn = (packet.psn + 1) & psn_mask;
             qp.in_message = false;
@@ -233,21 +270,14 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
             return;
         }
         qp.nak_sent = true;  // what follows it is out of sequence, and need not be told
-        answer(qp);
         add(counters.rnr_naks);
-        Packet nak;
-        nak.op = Op::acknowledge;
-        nak.service = Service::rc;
-        nak.dest_qpn = qp.attr.dest_qp_num;
-        nak.psn = packet.psn;
-        nak.msn = qp.msn;
-        nak.syndrome = static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer);
-        wire_send(qp, *qp.path, nak, {}, 0, 0, 0);
+        owe_nak(*this, qp, packet.psn, static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer));
         return;
     }
     qp.nak_sent = false;
+    qp.nak_due = 0;
 
-    const std::uint32_t carried = (arrival.flags & Entry::placed) != 0 || op == Op::send_by_reference
+    const std::uint32_t carried = (arrival.flags & Entry::placed) != 0 || by_reference
                                       ? packet.dma_length
                                       : static_cast<std::uint32_t>(arrival.payload.size());
     if (begins(op)) {
@@ -265,7 +295,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
         }
     }
     if (wants_receive) {
-        switch (take_receive(*this, qp)) {
+        switch (take_receive(*this, qp, !reliable || by_reference)) {
             case Taken::yes:
                 qp.receiving = true;
                 break;
@@ -305,16 +335,22 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
                 to_error(qp);
             return;
         }
-        if (op == Op::send_by_reference) {
-            if (!pull(*arrival.from, arrival.payload, packet.dma_length, qp.recv_sges))
-                return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
+        if (by_reference) {
+            const Pulled pulled = pull(*arrival.from, arrival.payload, packet.dma_length, qp.recv_sges);
+            if (pulled == Pulled::gone || !still_sends(*arrival.from, packet.src_qpn)) {
+                // The message went with its sender, or the memory was the sender's own again while it was read.
+                keep_receive(qp);
+                qp.in_message = false;
+                return;
+            }
+            if (pulled == Pulled::refused) return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
         } else {
             scatter(qp.recv_sges, qp.received, arrival.payload);
         }
     }
     qp.received += carried;
     const Way way = arrival.from == nullptr                 ? Way::roce
-                    : op == Op::send_by_reference           ? Way::direct
+                    : by_reference                          ? Way::direct
                     : (arrival.flags & Entry::carried) != 0 ? Way::target
                                                             : Way::store;
     if ((arrival.flags & Entry::placed) == 0) add(counters.received_bytes[static_cast<std::size_t>(way)], carried);
@@ -328,7 +364,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
                 receive_completion(qp, IBV_WC_SUCCESS, write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, qp.received);
             wc.src_qp = qp.attr.dest_qp_num;
             wc.slid = arrival.slid;
-            if (has_immediate(op) || (op == Op::send_by_reference && packet.rkey != 0)) {
+            if (has_immediate(op) || (by_reference && packet.rkey != 0)) {
                 wc.wc_flags |= IBV_WC_WITH_IMM;
                 wc.imm_data = packet.imm;
             }
@@ -372,6 +408,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
         if (memory == nullptr) return refuse(*this, qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
     }
     qp.nak_sent = false;
+    qp.nak_due = 0;
     qp.msn = (qp.msn + 1) & psn_mask;
     Answer due;
     due.psn = packet.psn;
@@ -385,16 +422,8 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
         qp.expected_psn = (qp.expected_psn + packets) & psn_mask;
     } else {
         due.kind = Answer::Kind::atomic;
-        auto* word = reinterpret_cast<std::uint64_t*>(memory);
-        std::uint64_t original;
-        if (packet.op == Op::fetch_add) {
-            original = __atomic_fetch_add(word, packet.swap_or_add, __ATOMIC_SEQ_CST);
-        } else {
-            original = packet.compare;
-            __atomic_compare_exchange_n(word, &original, packet.swap_or_add, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-        }
-        due.address = original;
-        qp.atomics[qp.atomics_at++ % qp.atomics.size()] = {packet.psn, original};
+        due.address = change_word(memory, packet);
+        qp.atomics[qp.atomics_at++ % qp.atomics.size()] = {packet.psn, due.address};
         qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
     }
     qp.ack_due = false;  // the answer acknowledges what came before
@@ -404,6 +433,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
 
 // A request that was served before has come again: its answer was lost.
 void Adapter::repeat(Qp& qp, const Packet& packet) {
+    const auto too_many = [&] { return qp.answers.size() > 2u * qp.attr.max_dest_rd_atomic; };
     if (packet.op == Op::read_request) {
         const std::uint32_t length = packet.dma_length;
         const bool may = (qp.rights() & IBV_ACCESS_REMOTE_READ) != 0;
@@ -412,7 +442,7 @@ void Adapter::repeat(Qp& qp, const Packet& packet) {
             return;
         // The new answer replaces an old one for the same read that is still being sent.
         std::erase_if(qp.answers, [&](const Answer& answer) { return psn_distance(answer.psn, packet.psn) >= 0; });
-        if (qp.answers.size() > 2u * qp.attr.max_dest_rd_atomic) return;
+        if (too_many()) return;
         Answer due;
         due.kind = Answer::Kind::read;
         due.psn = packet.psn;
@@ -424,7 +454,7 @@ void Adapter::repeat(Qp& qp, const Packet& packet) {
         owe(qp);
     } else if (has_atomic(packet.op)) {
         for (const Qp::AtomicResult& known : qp.atomics) {
-            if (known.psn != packet.psn) continue;
+            if (known.psn != packet.psn || too_many()) continue;
             Answer due;
             due.kind = Answer::Kind::atomic;
             due.psn = packet.psn;
@@ -501,6 +531,14 @@ void Adapter::answer(Qp& qp) {
         }
         qp.answers.pop_front();
     }
+    if (qp.nak_due != 0) {
+        packet.op = Op::acknowledge;
+        packet.psn = qp.nak_psn;
+        packet.msn = qp.msn;
+        packet.syndrome = qp.nak_due;
+        if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        qp.nak_due = 0;
+    }
     if (qp.ack_due) {
         make_acknowledgement(qp, packet);
         if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
@@ -519,7 +557,7 @@ void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
         add(counters.dropped);
         return;
     }
-    const Taken taken = take_receive(*this, qp);
+    const Taken taken = take_receive(*this, qp, false);
     if (taken == Taken::none) {
         add(counters.dropped);
         return;

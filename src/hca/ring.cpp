@@ -75,7 +75,8 @@ bool Peer::room(std::uint32_t payload) {
     // What the other says it has taken must lie between what we knew and what we wrote.
     const std::uint64_t seen = in->consumed.load(std::memory_order_acquire);
     const std::uint64_t seen_bulk = in->bulk_consumed.load(std::memory_order_acquire);
-    if (seen - taken > tail - taken || seen_bulk - bulk_taken > bulk_tail - bulk_taken) return false;
+    broken = seen - taken > tail - taken || seen_bulk - bulk_taken > bulk_tail - bulk_taken;
+    if (broken) return false;
     taken = seen;
     bulk_taken = seen_bulk;
     return fits();
@@ -226,11 +227,14 @@ void Adapter::drain(Peer& peer) {
         std::uint32_t length = shared.length;
         const std::uint32_t bulk = shared.bulk;
         const std::uint16_t slid = shared.slid, dlid = shared.dlid;
+        std::atomic_signal_fence(
+            std::memory_order_seq_cst);  // the other may change it: never read again by the compiler
 
         const bool extended = (flags & Entry::extended) != 0;
         const std::size_t small_at = extended ? Entry::extension_size : 0;
         const std::uint8_t* payload = small + small_at;
-        bool sound = extended == needs_extension(packet.op) && length <= ring_mtu + 32;
+        bool sound = extended == needs_extension(packet.op) && length <= ring_mtu + 32 &&
+                     ((flags & Entry::placed) == 0 || length == 0);
         if ((flags & Entry::in_bulk) != 0) {
             const std::uint64_t size = whole_units(length), at = bulk_start(peer.bulk_head, size);
             sound = sound && bulk == (at & bulk_mask);
@@ -243,6 +247,7 @@ void Adapter::drain(Peer& peer) {
             sound = sound && length <= Entry::small_size - small_at;
             if (sound) std::memcpy(small, shared.small, small_at + length);
         }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
         if (sound && extended) {
             Extension extension;
             std::memcpy(&extension, small, sizeof extension);

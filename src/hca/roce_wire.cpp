@@ -300,14 +300,15 @@ std::size_t RoceWire::poll() {
         return true;
     });
     for (Qp* qp : ready) {
-        if (!qp->answers.empty() || qp->ack_due) adapter_.owe(*qp);
+        if (qp->owes()) adapter_.owe(*qp);
         adapter_.run(*qp);
     }
     return arrived;
 }
 
 bool RoceWire::may_hold(const Qp& qp) const {
-    return qp.path != nullptr && qp.path->kind == Path::Kind::roce && qp.answers.empty() && qp.owed < most_owed;
+    return qp.path != nullptr && qp.path->kind == Path::Kind::roce && qp.answers.empty() && qp.nak_due == 0 &&
+           qp.owed < most_owed;
 }
 
 std::uint64_t RoceWire::next_deadline() const {

@@ -1,0 +1,317 @@
+// The engine fed with packets by hand: what losses, broken peers and full rings bring about, which no program can ask
+// for through the verbs.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "hca/adapter.hpp"
+#include "hca/api.hpp"
+
+namespace loom::hca {
+namespace {
+
+constexpr std::uint32_t requester_psn = 0xfffffe, responder_psn = 77;  // the first numbers wrap around soon
+
+class EngineTest : public testing::Test {
+protected:
+    EngineTest() {
+        context_.verbs.context.num_comp_vectors = 1;
+        EXPECT_EQ(api::open(context_, config().hcas.front()), 0);
+        pd_ = api::alloc_pd(context_);
+        memory_.resize(64 * 1024);
+        mr_ = api::reg_mr(pd_, memory_.data(), memory_.size(), reinterpret_cast<std::uint64_t>(memory_.data()),
+                          IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
+    }
+    ~EngineTest() override {
+        for (ibv_qp* qp : qps_) EXPECT_EQ(api::destroy_qp(qp), 0);
+        for (ibv_cq* cq : cqs_) EXPECT_EQ(api::destroy_cq(cq), 0);
+        EXPECT_EQ(api::dereg_mr(mr_), 0);
+        if (srq_ != nullptr) {
+            EXPECT_EQ(api::destroy_srq(srq_), 0);
+        }
+        EXPECT_EQ(api::dealloc_pd(pd_), 0);
+        EXPECT_EQ(api::close(context_), 0);
+    }
+
+    Qp& queue_pair(ibv_qp_type type, std::uint32_t receives = 4) {
+        auto* cq = reinterpret_cast<ibv_cq*>(&api::create_cq(context_, 16, nullptr, nullptr, 0)->abi);
+        cqs_.push_back(cq);
+        ibv_qp_init_attr attr{};
+        attr.qp_type = type;
+        attr.send_cq = attr.recv_cq = cq;
+        attr.srq = srq_;
+        attr.cap = {8, receives, 1, 1, 0};
+        Qp* qp = api::create_qp(pd_, &attr);
+        qps_.push_back(&qp->abi.qp_base);
+        return *qp;
+    }
+
+    static void to_init(Qp& qp) {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_INIT;
+        attr.port_num = 1;
+        attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+        ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr,
+                                 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+                  0);
+    }
+    void to_rtr(Qp& qp, std::uint32_t peer, std::uint32_t psn) const {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_RTR;
+        attr.path_mtu = IBV_MTU_1024;
+        attr.dest_qp_num = peer;
+        attr.rq_psn = psn;
+        attr.max_dest_rd_atomic = 4;
+        attr.min_rnr_timer = 1;
+        attr.ah_attr.port_num = 1;
+        attr.ah_attr.dlid = context_.hca->lid;
+        const int reliable =
+            qp.type() == IBV_QPT_RC ? static_cast<int>(IBV_QP_MAX_DEST_RD_ATOMIC) | IBV_QP_MIN_RNR_TIMER : 0;
+        ASSERT_EQ(
+            api::modify_qp(&qp.abi.qp_base, &attr,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | reliable),
+            0);
+    }
+    // Nothing is repeated by a timer: what these tests see is due to the packets alone.
+    static void to_rts(Qp& qp, std::uint32_t psn) {
+        ibv_qp_attr attr{};
+        attr.qp_state = IBV_QPS_RTS;
+        attr.sq_psn = psn;
+        attr.max_rd_atomic = 4;
+        const int reliable = qp.type() == IBV_QPT_RC ? static_cast<int>(IBV_QP_TIMEOUT) | IBV_QP_RETRY_CNT |
+                                                           IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
+                                                     : 0;
+        ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | reliable), 0);
+    }
+    // A requester whose packets fall on deaf ears, so that the test can answer them.
+    Qp& requester(Qp& deaf) {
+        Qp& qp = queue_pair(IBV_QPT_RC);
+        to_init(qp);
+        to_rtr(qp, deaf.qpn, responder_psn);
+        to_rts(qp, requester_psn);
+        return qp;
+    }
+
+    ibv_sge piece(std::size_t offset, std::uint32_t length) {
+        return {reinterpret_cast<std::uint64_t>(memory_.data() + offset), length, mr_->lkey};
+    }
+    void post(Qp& qp, ibv_wr_opcode opcode, std::uint64_t id, ibv_sge sge) {
+        ibv_send_wr wr{}, *bad = nullptr;
+        wr.wr_id = id;
+        wr.opcode = opcode;
+        wr.send_flags = IBV_SEND_SIGNALED;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        wr.wr.rdma.remote_addr = reinterpret_cast<std::uint64_t>(memory_.data());
+        wr.wr.rdma.rkey = mr_->rkey;
+        ASSERT_EQ(api::post_send(&qp.abi.qp_base, &wr, &bad), 0);
+    }
+    void post_receive(Qp& qp, std::uint64_t id, ibv_sge sge) {
+        ibv_recv_wr wr{}, *bad = nullptr;
+        wr.wr_id = id;
+        wr.sg_list = &sge;
+        wr.num_sge = 1;
+        ASSERT_EQ(srq_ != nullptr ? api::post_srq_recv(srq_, &wr, &bad) : api::post_recv(&qp.abi.qp_base, &wr, &bad),
+                  0);
+    }
+
+    // A packet as it would come from queue pair `from` of this process.
+    void arrive(const Qp& from, const Qp& to, Op op, std::uint32_t psn, std::span<const std::uint8_t> payload = {},
+                std::uint8_t syndrome = syndrome_ack) {
+        Packet packet;
+        packet.op = op;
+        packet.service = to.type() == IBV_QPT_RC ? Service::rc : Service::uc;
+        packet.src_qpn = from.qpn;
+        packet.dest_qpn = to.qpn;
+        packet.psn = psn & psn_mask;
+        packet.ack_request = true;
+        packet.syndrome = syndrome;
+        Adapter& a = *adapter();
+        const Guard guard(a);
+        a.on_packet({packet, payload, a.self.get()});
+        a.settle(Acks::now);
+    }
+
+    static bool poll(const Qp& qp, ibv_wc& wc) {
+        return api::poll_cq(reinterpret_cast<ibv_cq*>(&qp.send_cq->abi), 1, &wc) == 1;
+    }
+    static ibv_wc next(const Qp& qp) {
+        ibv_wc wc{};
+        for (int i = 0; i < 1'000'000; ++i)
+            if (poll(qp, wc)) return wc;
+        ADD_FAILURE() << "no completion";
+        wc.wr_id = ~0ull;
+        return wc;
+    }
+
+    void share_receives() {
+        ibv_srq_init_attr attr{};
+        attr.attr = {8, 1, 0};
+        srq_ = api::create_srq(pd_, &attr);
+    }
+
+    Context context_;
+    ibv_pd* pd_ = nullptr;
+    ibv_srq* srq_ = nullptr;
+    std::vector<std::uint8_t> memory_;
+    ibv_mr* mr_ = nullptr;
+    std::vector<ibv_cq*> cqs_;
+    std::vector<ibv_qp*> qps_;
+};
+
+TEST_F(EngineTest, AReadWhoseAnswerWasLostIsAnsweredLate) {
+    Qp& deaf = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(deaf);
+    post(qp, IBV_WR_RDMA_READ, 1, piece(4096, 8));
+    post(qp, IBV_WR_SEND, 2, piece(0, 8));
+    const std::vector<std::uint8_t> answer(8, 0xab);
+
+    arrive(deaf, qp, Op::acknowledge, requester_psn + 1);  // of the send: the answer to the read is missing
+    arrive(deaf, qp, Op::read_response_only, requester_psn, answer);
+    arrive(deaf, qp, Op::acknowledge, requester_psn + 1);
+
+    ibv_wc wc = next(qp);
+    EXPECT_EQ(wc.wr_id, 1u);
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(memory_[4096], 0xab);
+    wc = next(qp);
+    EXPECT_EQ(wc.wr_id, 2u);
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+}
+
+TEST_F(EngineTest, AMissingAnswerIsAskedForOnceWhateverElseArrives) {
+    Qp& deaf = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(deaf);
+    post(qp, IBV_WR_RDMA_READ, 1, piece(4096, 8));
+    for (std::uint64_t id = 2; id < 6; ++id) post(qp, IBV_WR_SEND, id, piece(0, 8));
+    const auto& counter = counters_of(*adapter(), context_).retransmitted;
+
+    for (std::uint32_t i = 1; i < 5; ++i) arrive(deaf, qp, Op::acknowledge, requester_psn + i);
+
+    EXPECT_EQ(counter.load(), 5u);  // all five once
+}
+
+TEST_F(EngineTest, AnAcknowledgementThatWasDelayedEndsTheRepetition) {
+    Qp& deaf = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(deaf);
+    qp.rnr_left = qp.attr.rnr_retry = 7;
+    post(qp, IBV_WR_SEND, 1, piece(0, 8));
+    const std::uint8_t not_ready = syndrome_rnr;  // for 655 ms
+    arrive(deaf, qp, Op::acknowledge, requester_psn, {}, not_ready);
+
+    arrive(deaf, qp, Op::acknowledge, requester_psn);  // in the meantime
+
+    ibv_wc wc{};
+    ASSERT_TRUE(poll(qp, wc));
+    EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
+    EXPECT_EQ(qp.rnr_until, 0u);
+}
+
+TEST_F(EngineTest, ALostMessageLeavesItsReceiveToTheNextOfTheSameQueuePair) {
+    share_receives();
+    Qp& a = queue_pair(IBV_QPT_UC);
+    Qp& b = queue_pair(IBV_QPT_UC);
+    for (Qp* qp : {&a, &b}) {
+        to_init(*qp);
+        to_rtr(*qp, qp->qpn, responder_psn);
+    }
+    for (std::uint64_t id = 1; id <= 3; ++id) post_receive(a, id, piece(1000 * id, 16));
+    const std::vector<std::uint8_t> payload(8, 5);
+
+    arrive(a, a, Op::send_first, responder_psn, payload);
+    arrive(b, b, Op::send_only, responder_psn, payload);
+    arrive(a, a, Op::send_only, responder_psn + 5, payload);  // the end of the first message was lost
+    arrive(b, b, Op::send_only, responder_psn + 1, payload);
+
+    EXPECT_EQ(next(b).wr_id, 2u);
+    EXPECT_EQ(next(a).wr_id, 1u);
+    EXPECT_EQ(next(b).wr_id, 3u);
+}
+
+TEST_F(EngineTest, AReceivePostedMeanwhileDoesNotOverwriteTheOneThatIsKept) {
+    Qp& qp = queue_pair(IBV_QPT_UC, 1);
+    to_init(qp);
+    to_rtr(qp, qp.qpn, responder_psn);
+    post_receive(qp, 1, piece(1000, 16));
+    const std::vector<std::uint8_t> payload(8, 5);
+    arrive(qp, qp, Op::send_first, responder_psn, payload);
+    post_receive(qp, 2, piece(2000, 16));
+
+    arrive(qp, qp, Op::send_only, responder_psn + 5, payload);
+    arrive(qp, qp, Op::send_only, responder_psn + 6, payload);
+
+    EXPECT_EQ(next(qp).wr_id, 1u);
+    EXPECT_EQ(next(qp).wr_id, 2u);
+}
+
+TEST_F(EngineTest, ARefusalWaitsForRoomInTheRing) {
+    Qp& responder = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(responder);
+    post(qp, IBV_WR_SEND, 1, piece(0, 8));  // nobody listens yet
+    to_init(responder);
+    to_rtr(responder, qp.qpn, requester_psn);
+    Adapter& a = *adapter();
+    Packet request;
+    request.op = Op::send_only;
+    request.src_qpn = qp.qpn;
+    request.dest_qpn = responder.qpn;
+    request.psn = requester_psn;
+    {
+        const Guard guard(a);
+        Packet nothing;
+        while (a.send(*a.self, nothing, {}, 0, 0, *qp.path, 0)) continue;
+
+        a.on_packet({request, {}, a.self.get()});
+    }
+
+    EXPECT_EQ(next(qp).status, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+TEST_F(EngineTest, WhatWasPlacedCarriesNothing) {
+    Qp& qp = queue_pair(IBV_QPT_RC);
+    to_init(qp);
+    to_rtr(qp, qp.qpn, responder_psn);
+    to_rts(qp, requester_psn);
+    Packet packet;
+    packet.op = Op::write_only;
+    packet.src_qpn = packet.dest_qpn = qp.qpn;
+    packet.psn = responder_psn;
+    packet.remote_address = reinterpret_cast<std::uint64_t>(memory_.data());
+    packet.rkey = mr_->rkey;
+    packet.dma_length = 4;
+    const std::vector<std::uint8_t> payload(64, 9);
+    Adapter& a = *adapter();
+    {
+        const Guard guard(a);
+
+        ASSERT_TRUE(a.send(*a.self, packet, {}, 0, 64, *qp.path, Entry::placed, payload.data()));
+        a.drain(*a.self);
+    }
+
+    EXPECT_EQ(memory_[4], 0) << "beyond what the request names";
+}
+
+TEST_F(EngineTest, ASendQueueIsDrainedWhenWhatIsRepeatedIsAcknowledged) {
+    Qp& deaf = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(deaf);
+    post(qp, IBV_WR_SEND, 1, piece(0, 8));
+    ibv_qp_attr attr{};
+    attr.qp_state = IBV_QPS_SQD;
+    ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE), 0);
+    const std::uint8_t out_of_sequence = syndrome_nak;
+    const auto& packets = counters_of(*adapter(), context_).sent_packets;
+    const std::uint64_t before = packets.load();
+
+    arrive(deaf, qp, Op::acknowledge, requester_psn, {}, out_of_sequence);
+
+    EXPECT_EQ(packets.load(), before + 1) << "sent again";
+    ibv_qp_init_attr init{};
+    ASSERT_EQ(api::query_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE, &init), 0);
+    EXPECT_EQ(attr.sq_draining, 1);
+    arrive(deaf, qp, Op::acknowledge, requester_psn);
+    EXPECT_EQ(next(qp).wr_id, 1u);
+}
+
+}  // namespace
+}  // namespace loom::hca
