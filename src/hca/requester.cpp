@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hca/adapter.hpp"
+#include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
 
 namespace loom::hca {
@@ -72,21 +73,6 @@ Op op_of(const SendWqe& w, bool first, bool last) {
     }
     if (first && last) return imm ? Op::send_only_imm : Op::send_only;
     return first ? Op::send_first : !last ? Op::send_middle : imm ? Op::send_last_imm : Op::send_last;
-}
-
-// Puts [offset, offset + bytes.size()) of an answer where the work request wants it.
-void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes) {
-    for (const ibv_sge& piece : sges) {
-        if (bytes.empty()) return;
-        if (offset >= piece.length) {
-            offset -= piece.length;
-            continue;
-        }
-        const std::size_t take = std::min<std::size_t>(piece.length - offset, bytes.size());
-        std::memcpy(reinterpret_cast<std::uint8_t*>(piece.addr) + offset, bytes.data(), take);
-        bytes = bytes.subspan(take);
-        offset = 0;
-    }
 }
 
 }  // namespace

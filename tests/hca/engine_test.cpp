@@ -208,6 +208,18 @@ TEST_F(EngineTest, AnAcknowledgementThatWasDelayedEndsTheRepetition) {
     EXPECT_EQ(qp.rnr_until, 0u);
 }
 
+TEST_F(EngineTest, AnAnsweredAtomicLeavesNothingInTheWindowOfReads) {
+    Qp& deaf = queue_pair(IBV_QPT_RC);
+    Qp& qp = requester(deaf);
+    post(qp, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, piece(4096, 8));
+
+    arrive(deaf, qp, Op::atomic_acknowledge, requester_psn);
+
+    EXPECT_EQ(next(qp).status, IBV_WC_SUCCESS);
+    EXPECT_EQ(qp.read_bytes_out, 0u);
+    EXPECT_EQ(qp.reads_out, 0u);
+}
+
 TEST_F(EngineTest, ALostMessageLeavesItsReceiveToTheNextOfTheSameQueuePair) {
     share_receives();
     Qp& a = queue_pair(IBV_QPT_UC);

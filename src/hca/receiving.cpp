@@ -1,0 +1,58 @@
+#include "hca/receiving.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace loom::hca {
+
+Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
+    if (!qp.has_receive()) return Taken::none;
+    const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
+    RecvQueue& queue = qp.receives();
+    if (qp.kept) {
+        qp.kept = false;
+        qp.recv_sges = qp.recv_posted;
+    } else {
+        qp.recv = queue.wqe(queue.head);
+        const ibv_sge* sges = queue.sges_of(queue.head);
+        qp.recv_sges.assign(sges, sges + qp.recv.sges);
+        if (may_keep) qp.recv_posted = qp.recv_sges;
+        ++queue.head;
+    }
+    if (qp.srq != nullptr && qp.srq->limit != 0 && queue.waiting() < qp.srq->limit) {
+        qp.srq->limit = 0;
+        a.async_event(*qp.context, IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi);
+    }
+    for (ibv_sge& piece : qp.recv_sges) {
+        std::uint8_t* memory = a.local_memory(piece.lkey, piece.addr, piece.length, pd, IBV_ACCESS_LOCAL_WRITE);
+        if (memory == nullptr && piece.length != 0) return Taken::bad_memory;
+        piece.addr = reinterpret_cast<std::uint64_t>(memory);
+    }
+    return Taken::yes;
+}
+
+void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes) {
+    for (const ibv_sge& piece : sges) {
+        if (bytes.empty()) return;
+        if (offset >= piece.length) {
+            offset -= piece.length;
+            continue;
+        }
+        const std::size_t take = std::min<std::size_t>(piece.length - offset, bytes.size());
+        std::memcpy(reinterpret_cast<std::uint8_t*>(piece.addr) + offset, bytes.data(), take);
+        bytes = bytes.subspan(take);
+        offset = 0;
+    }
+}
+
+ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opcode, std::uint32_t length) {
+    ibv_wc wc{};
+    wc.wr_id = qp.recv.wr_id;
+    wc.status = status;
+    wc.opcode = opcode;
+    wc.byte_len = length;
+    wc.qp_num = qp.qpn;
+    return wc;
+}
+
+}  // namespace loom::hca

@@ -1,0 +1,21 @@
+// Receives: taken from their queue, filled, completed.
+#pragma once
+
+#include <span>
+
+#include "hca/adapter.hpp"
+
+namespace loom::hca {
+
+enum class Taken : std::uint8_t { yes, none, bad_memory };
+
+// Takes the next receive of the queue pair or its shared queue, with its addresses turned into memory.
+// may_keep: it may turn out that the next message has to have it.
+Taken take_receive(Adapter& a, Qp& qp, bool may_keep);
+
+ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opcode, std::uint32_t length);
+
+// Puts bytes where a list of pieces of this process's memory has its byte `offset`; what does not fit is left out.
+void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes);
+
+}  // namespace loom::hca
