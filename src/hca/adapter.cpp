@@ -19,6 +19,7 @@
 #include <ctime>
 
 #include "hca/api.hpp"
+#include "hca/barrier.hpp"
 #include "hca/counters.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
@@ -36,6 +37,7 @@ constexpr std::uint64_t blocked_tick_ns = 200'000;       // between looks while 
 constexpr std::uint64_t linger_ns = 50'000;              // awake after the last packet, when a core is free for it
 constexpr std::uint64_t exit_patience_ns = 200'000'000;  // with a mutex that is held when the program exits
 constexpr std::uint32_t polls_to_attend = 32;
+constexpr std::uint32_t most_owed = 16;  // packets that may wait for their acknowledgement
 
 std::uint64_t read_clock(clockid_t clock) {
     timespec now{};
@@ -139,6 +141,7 @@ int Adapter::start(const Config& settings) {
     next_qp = 2 + static_cast<std::uint32_t>(random() % (qps_per_process / 2));
     if (settings.ptracer) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);  // Yama would let only parents copy
     roce = std::make_unique<RoceWire>(*this);
+    registered = register_for_barriers();
     watch(listener, Watched::listener, 0);
     watch(bell, Watched::bell, 0);
     sigset_t all, before;  // the program's signals are for its own threads
@@ -255,19 +258,21 @@ void Adapter::run_blocked(Peer& peer) {
     }
 }
 
-// While packets come in, plain acknowledgements on RoCE wait a little: the program's own next packet may carry them
-// along.
+// While messages come in, plain acknowledgements wait a little: several become one, and on RoCE the program's own next
+// packet carries them along. Only while the program polls, so that the thread looks soon, whatever the program does.
 void Adapter::settle(Acks acks) {
-    settling.swap(owing);  // both keep their memory
-    for (Qp* qp : settling) {
-        if (acks == Acks::may_wait && roce->may_hold(*qp)) {
-            owing.push_back(qp);
+    const bool hold = acks == Acks::may_wait && attending.load(std::memory_order_relaxed);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < owing.size(); ++i) {
+        Qp* qp = owing[i];
+        if (hold && qp->answers.empty() && qp->nak_due == 0 && qp->owed < most_owed) {
+            owing[kept++] = qp;
             continue;
         }
         qp->listed_ack = false;
         answer(*qp);
     }
-    settling.clear();
+    owing.resize(kept);
 }
 
 void Adapter::drain_self() {
@@ -281,19 +286,24 @@ void Adapter::drain_self() {
 
 void Adapter::progress(Acks acks) {
     if (!late.empty()) deliver_late();
+    bool arrived = false;
     for (std::size_t i = 0; i < up.size(); ++i) {
         Peer& peer = *up[i];
-        if (peer.has_mail()) drain(peer);
+        if (peer.has_mail()) {
+            drain(peer);
+            arrived = true;
+        }
         if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
     }
-    const std::size_t arrived = roce->active() ? roce->poll() : 0;
-    if (!owing.empty()) settle(arrived != 0 ? acks : Acks::now);
+    if (roce->active() && roce->poll() != 0) arrived = true;
+    if (!owing.empty()) settle(arrived ? acks : Acks::now);
     if (self->touched) drain_self();
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }
 
 void Adapter::serve() {
     std::uint64_t seen_polls = 0;
+    bool reached = true;  // all who write to us have seen that we sleep
     const bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
     epoll_event events[32];
     while (true) {
@@ -314,14 +324,13 @@ void Adapter::serve() {
             polled = attending.load(std::memory_order_relaxed);
             if (!polled) {
                 // Whoever writes after this rings; what was written before is taken now.
-                directory->wake.store(1, std::memory_order_relaxed);
-                std::atomic_thread_fence(std::memory_order_seq_cst);
+                if (directory->wake.exchange(1, std::memory_order_relaxed) == 0) reached = heavy_barrier();
                 progress();
             }
             const std::uint64_t now = now_ns(), at = next_deadline();
             std::uint64_t wait = at == 0 ? 0 : at > now ? at - now : 0;
-            if (polled) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
-            forever = !polled && at == 0;
+            if (polled || !reached) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
+            forever = !polled && reached && at == 0;
             timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
             asleep.store(!polled, std::memory_order_relaxed);
         }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hca/config.hpp"
+#include "hca/lock.hpp"
 #include "hca/objects.hpp"
 #include "hca/peer.hpp"
 #include "hca/shared.hpp"
@@ -40,8 +41,8 @@ enum class Watched : std::uint8_t { listener, bell, caller, peer, process, packe
 enum class Acks : std::uint8_t { now, may_wait };
 
 struct Adapter {
-    std::mutex mutex;
-    std::condition_variable acknowledged;  // of events
+    EngineLock mutex;
+    std::condition_variable_any acknowledged;  // of events
 
     std::uint32_t contexts = 0;
     std::uint32_t slot = 0;
@@ -49,6 +50,7 @@ struct Adapter {
     int listener = -1, directory_fd = -1, bell = -1;
     Directory* directory = nullptr;
     Random random{0};
+    bool registered = false;  // barriers of other processes reach this one
     FaultConfig faults;
 
     std::vector<Qp*> qps;  // by index
@@ -69,7 +71,6 @@ struct Adapter {
     std::vector<int> callers;                        // have called and not yet said who they are
     std::vector<Peer*> touched;                      // written to since the last look at their bells
     std::vector<Qp*> owing;                          // acknowledgements or answers to send
-    std::vector<Qp*> settling;                       // of these, while they are gone through
     std::vector<Qp*> timed;                          // with a timer running
     std::unique_ptr<RoceWire> roce;
 
@@ -218,11 +219,11 @@ public:
     ~Guard() {
         if (!adapter_.touched.empty()) adapter_.ring_bells();
     }
-    std::unique_lock<std::mutex>& lock() { return lock_; }
+    std::unique_lock<EngineLock>& lock() { return lock_; }
 
 private:
     Adapter& adapter_;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<EngineLock> lock_;
 };
 
 // Takes one count off an eventfd that was given for an event which is withdrawn.

@@ -19,6 +19,7 @@
 #include <string>
 
 #include "hca/adapter.hpp"
+#include "hca/barrier.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
 
@@ -392,7 +393,7 @@ void Adapter::lose(Peer& peer) {
 }
 
 void Adapter::ring_bells() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    light_barrier(registered);
     for (Peer* peer : touched) {
         peer->touched = false;
         if (peer->self) kick();

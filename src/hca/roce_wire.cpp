@@ -15,7 +15,6 @@ namespace loom::hca {
 namespace {
 
 constexpr double window_most = 1024, window_least = 4;  // packets
-constexpr std::uint32_t most_owed = 16;                 // packets that may wait for their acknowledgement
 constexpr std::uint32_t batch = 128;                    // packets handed to the kernel at once
 constexpr std::size_t most_held = 64;                   // datagrams for a process that is not connected yet
 constexpr std::uint64_t full_wait_ns = 50'000;          // until a full socket buffer is tried again
@@ -304,11 +303,6 @@ std::size_t RoceWire::poll() {
         adapter_.run(*qp);
     }
     return arrived;
-}
-
-bool RoceWire::may_hold(const Qp& qp) const {
-    return qp.path != nullptr && qp.path->kind == Path::Kind::roce && qp.answers.empty() && qp.nak_due == 0 &&
-           qp.owed < most_owed;
 }
 
 std::uint64_t RoceWire::next_deadline() const {

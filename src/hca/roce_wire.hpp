@@ -48,8 +48,6 @@ public:
 
     // How many packets the queue pair may send now; 0: it is called again when it may.
     std::uint32_t allowance(Qp& qp);
-    // Only a plain acknowledgement is owed, and the other does not wait for it to go on sending.
-    [[nodiscard]] bool may_hold(const Qp& qp) const;
     void progressed(Qp& qp, std::uint32_t packets);
     void lost(Qp& qp);
     void forget(Qp& qp);
