@@ -58,6 +58,7 @@ struct Adapter {
     std::vector<Mr*> mrs;  // by index
     std::vector<std::uint8_t> mr_generation;
     std::uint32_t next_mr = 1, next_pd = 1, next_srq = 1;
+    std::uint64_t registrations = 1;  // changes whenever registered memory is taken away or changed
     struct Group {
         Gid gid;
         std::vector<Qp*> members;
@@ -141,6 +142,10 @@ struct Adapter {
     // The memory of [address, address + length) under a key, or null. remote: also 0 when rights are missing.
     std::uint8_t* local_memory(std::uint32_t key, std::uint64_t address, std::uint64_t length, const Pd* pd,
                                std::uint32_t access);
+    // Whether pieces whose addresses are memory of this process by now may still be used: the program may have taken
+    // their registration away since. `checked` is when that was last seen.
+    bool still_registered(std::span<const ibv_sge> pieces, const Pd* pd, std::uint32_t access,
+                          std::uint64_t& checked) const;
     void publish(const Mr& mr);
     void withdraw(const Mr& mr);  // waits until no copy uses it any more
     void publish(const Qp& qp);

@@ -51,6 +51,22 @@ std::uint8_t* Adapter::local_memory(std::uint32_t key, std::uint64_t address, st
     return static_cast<std::uint8_t*>(mr->abi.addr) + offset;
 }
 
+bool Adapter::still_registered(std::span<const ibv_sge> pieces, const Pd* pd, std::uint32_t access,
+                               std::uint64_t& checked) const {
+    if (checked == registrations) return true;
+    for (const ibv_sge& piece : pieces) {
+        if (piece.length == 0) continue;
+        const std::uint32_t index = piece.lkey >> 8;
+        const Mr* mr = index < mrs.size() ? mrs[index] : nullptr;
+        if (mr == nullptr || mr->abi.lkey != piece.lkey || mr->abi.pd != &pd->abi || (mr->access & access) != access)
+            return false;
+        const std::uint64_t offset = piece.addr - reinterpret_cast<std::uint64_t>(mr->abi.addr);
+        if (offset > mr->abi.length || piece.length > mr->abi.length - offset) return false;
+    }
+    checked = registrations;
+    return true;
+}
+
 void Adapter::publish(const Mr& mr) {
     MrEntry& entry = directory->mrs[mr.index];
     entry.iova.store(mr.iova, std::memory_order_relaxed);
@@ -74,6 +90,7 @@ void Adapter::publish(const Mr& mr) {
 // A copy counts itself in before it looks at the key, and the key is gone before we look at the counts: one of the two
 // sees the other. Two counts, by epoch, so that copies which begin later do not make us wait.
 void Adapter::withdraw(const Mr& mr) {
+    ++registrations;
     directory->mrs[mr.index].key.store(0, std::memory_order_seq_cst);
     const auto wait_for = [&](std::uint32_t parity) {
         const std::uint64_t until = now_ns() + patience_ns;

@@ -151,6 +151,7 @@ struct SendWqe {
     std::uint32_t sges = 0;
     bool inlined = false;
     bool translated = false;    // its addresses are memory of this process
+    std::uint64_t checked = 0;  // the registrations under which they were found right
     bool placed = false;        // its data is in place already, only the notice travels
     bool by_reference = false;  // the receiver pulls the data
     std::uint64_t remote_address = 0;
@@ -229,6 +230,7 @@ struct Qp {
     bool kept = false;                 // a receive whose message was lost half way: the next message has it
     RecvQueue::Wqe recv{};             // that receive
     std::vector<ibv_sge> recv_sges;    // of it, as memory of this process
+    std::uint64_t recv_checked = 0;    // as a SendWqe's
     std::vector<ibv_sge> recv_posted;  // of it, as the program gave them; only when it may be kept
     std::uint64_t write_address = 0;
     std::uint32_t write_left = 0, write_rkey = 0;

@@ -28,6 +28,7 @@ Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
         if (memory == nullptr && piece.length != 0) return Taken::bad_memory;
         piece.addr = reinterpret_cast<std::uint64_t>(memory);
     }
+    qp.recv_checked = a.registrations;
     return Taken::yes;
 }
 

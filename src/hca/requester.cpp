@@ -157,6 +157,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
         // Work requests hold the program's addresses; from here on they are memory of this process.
         for (std::uint32_t i = 0; i < w.sges; ++i) sges[i].addr = reinterpret_cast<std::uint64_t>(memory[i]);
         w.translated = true;
+        w.checked = registrations;
     }
     if (!connected && w.length > 4096) return refuse(IBV_WC_LOC_LEN_ERR);
     if (is_atomic(w) && w.length != 8) return refuse(IBV_WC_LOC_LEN_ERR);
@@ -323,6 +324,11 @@ void Adapter::run(Qp& qp) {
         if (!w.begun && !begin(qp, w, at)) {
             if (qp.sq_next == at) return;  // it waits, or has failed
             continue;
+        }
+        if (!w.inlined && !w.placed && !waits_for_answer(w) &&
+            !still_registered({qp.sges_of(at), w.sges}, qp.pd, 0, w.checked)) {
+            if (qp.sq_head == qp.sq_next) fail(qp, IBV_WC_LOC_PROT_ERR);
+            return;
         }
         if (!send_packets(qp, w, at)) return;
         ++qp.sq_next;
@@ -523,6 +529,10 @@ void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8
         }
         SendWqe& w = qp.wqe(at);
         const std::span<const ibv_sge> sges{qp.sges_of(at), w.sges};
+        if (!still_registered(sges, qp.pd, IBV_ACCESS_LOCAL_WRITE, w.checked)) {
+            fail(qp, IBV_WC_LOC_PROT_ERR);
+            return;
+        }
         if (packet.op == Op::atomic_acknowledge) {
             if (!is_atomic(w) || packet.psn != w.first_psn) return;
             std::uint8_t original[8];

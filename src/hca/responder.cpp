@@ -233,6 +233,9 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
         qp.write_address += carried;
         qp.write_left -= carried;
     } else {
+        const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
+        if (!still_registered(qp.recv_sges, pd, IBV_ACCESS_LOCAL_WRITE, qp.recv_checked))
+            return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
         std::uint64_t room = 0;
         for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
         if (std::uint64_t{qp.received} + carried > room) {

@@ -156,6 +156,7 @@ bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
         if (memory == nullptr) return false;
         sges[0].addr = reinterpret_cast<std::uint64_t>(memory);
         w.translated = true;
+        w.checked = registrations;
     } else if (w.length != 0) {
         return false;
     }

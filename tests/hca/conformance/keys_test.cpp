@@ -191,6 +191,20 @@ TEST_F(Keys, ADeregisteredRemoteKeyIsARemoteAccessError) {
     expect_remote_refusal(work, target);
 }
 
+TEST_F(Keys, WorkThatWaitsIsLookedAtAgainWhenItsMemoryWasDeregistered) {
+    Node from = node(), to = node();
+    Tuning patient;
+    patient.rnr_timer = 10;  // about a millisecond; no receive is posted
+    connect(from, to, patient);
+    Buffer source = buffer(64, 1);
+    ASSERT_EQ(Work(IBV_WR_SEND, 1, {source.piece(0, 8)}).post(from), 0);
+
+    source.mr.reset();
+
+    EXPECT_STATUS(next(from.send_cq), IBV_WC_LOC_PROT_ERR);
+    EXPECT_EQ(from.state(), IBV_QPS_ERR);
+}
+
 TEST_F(Keys, ARefusedAccessTakesTheTargetsQueuePairDownToo) {
     const Buffer source = buffer(64, 1);
     const Buffer target = buffer(64, 2);
