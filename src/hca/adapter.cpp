@@ -124,6 +124,8 @@ int Adapter::start(const Config& settings) {
     faults = settings.faults;
     random = Random(settings.faults.any() ? settings.faults.seed : nonce);
     completion_delay = static_cast<std::uint64_t>(settings.faults.delay.count());
+    drops = Random(faults.seed);
+    errors = Random(~faults.seed);
     quiet_set = epoll_create1(EPOLL_CLOEXEC);
     whole_set = epoll_create1(EPOLL_CLOEXEC);
     bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -415,6 +417,7 @@ int open(Context& context, const HcaConfig& hca) {
     const Guard guard(*a);
     ++a->contexts;
     context.hca = &hca;
+    context.engine = a;
     context.async.fd = fd;
     context.verbs.context.async_fd = fd;
     return 0;
@@ -422,7 +425,7 @@ int open(Context& context, const HcaConfig& hca) {
 
 int close(Context& context) {
     const std::lock_guard lock(opening);
-    Adapter* a = current.load(std::memory_order_acquire);
+    Adapter* a = adapter_of(context.abi());
     ::close(context.async.fd);
     if (a == nullptr) return 0;
     {
@@ -443,11 +446,15 @@ void forked() {
     // keep the parent's connections open.
     for (int* fd : {&a->listener, &a->directory_fd, &a->bell, &a->quiet_set, &a->whole_set})
         if (*fd >= 0) ::close(*fd);
-    if (a->self->out_fd >= 0) ::close(a->self->out_fd);
-    for (const auto& peer : a->peers)
-        if (peer != nullptr)
-            for (const int fd : {peer->socket, peer->ignored, peer->pidfd, peer->out_fd})
-                if (fd >= 0) ::close(fd);
+    const auto let_go = [](const std::shared_ptr<Peer>& peer) {
+        if (peer == nullptr) return;
+        for (const int fd : {peer->socket, peer->ignored, peer->pidfd, peer->out_fd})
+            if (fd >= 0) ::close(fd);
+    };
+    let_go(a->self);
+    for (const auto& peer : a->peers) let_go(peer);
+    for (const Mr* mr : a->mrs)
+        if (mr != nullptr && mr->share_fd >= 0) ::close(mr->share_fd);
     for (const int fd : a->callers) ::close(fd);
     a->roce->close_descriptors();
 }

@@ -52,6 +52,7 @@ struct Adapter {
     Random random{0};
     bool registered = false;  // barriers of other processes reach this one
     FaultConfig faults;
+    Random drops{0}, errors{0};  // one each: when packets go must not change which requests fail
 
     std::vector<Qp*> qps;  // by index
     std::uint32_t next_qp = 0;
@@ -216,6 +217,12 @@ struct Adapter {
 
 // The engine of this process, or null while no device is open. After a fork the child has none.
 Adapter* adapter();
+// The same, when it is the one that the device was opened with. In the child of a fork the objects it has inherited
+// have none, also after it has opened a device of its own.
+inline Adapter* adapter_of(ibv_context* context) {
+    Adapter* a = adapter();
+    return a != nullptr && Context::of(context).engine == a ? a : nullptr;
+}
 
 // Holds the mutex; on the way out rings the bells of those written to.
 class Guard {

@@ -118,7 +118,7 @@ void Adapter::withdraw(const Mr& mr) {
 namespace api {
 
 ibv_pd* alloc_pd(Context& context) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     const Guard guard(*a);
     auto* pd = new Pd;
@@ -130,7 +130,7 @@ ibv_pd* alloc_pd(Context& context) {
 }
 
 int dealloc_pd(ibv_pd* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Pd& pd = Pd::of(abi);
@@ -141,7 +141,7 @@ int dealloc_pd(ibv_pd* abi) {
 }
 
 ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iova, std::uint32_t access) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (const int error = check(address, length, access); error != 0) return errno = error, nullptr;
     int share = -1;
@@ -184,7 +184,7 @@ ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iov
 }
 
 int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     Mr& mr = Mr::of(abi);
     if ((flags & ~(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)) != 0)
@@ -215,7 +215,7 @@ int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t leng
 }
 
 int dereg_mr(ibv_mr* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Mr& mr = Mr::of(abi);

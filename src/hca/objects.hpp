@@ -15,6 +15,7 @@
 
 namespace loom::hca {
 
+struct Adapter;
 struct HcaConfig;
 struct Peer;
 struct Qp;
@@ -38,6 +39,7 @@ struct AsyncEvent {
 struct Context {
     verbs_context verbs{};  // verbs.context is what the program holds
     const HcaConfig* hca = nullptr;
+    Adapter* engine = nullptr;  // that it was opened with
     EventQueue<ibv_async_event> async;
     std::uint32_t users = 0;  // objects that stand on it
 
@@ -150,6 +152,7 @@ struct SendWqe {
     std::uint32_t imm = 0;
     std::uint32_t sges = 0;
     bool inlined = false;
+    bool doomed = false;        // a fault that was asked for
     bool translated = false;    // its addresses are memory of this process
     std::uint64_t checked = 0;  // the registrations under which they were found right
     bool placed = false;        // its data is in place already, only the notice travels

@@ -370,7 +370,7 @@ void Adapter::lose(Peer& peer) {
     std::erase(up, &peer);
     std::erase(touched, &peer);
     if (keep.get() == &peer) peers[peer.slot] = nullptr;
-    for (int* fd : {&peer.socket, &peer.ignored, &peer.pidfd}) {
+    for (int* fd : {&peer.socket, &peer.ignored, &peer.pidfd, &peer.out_fd}) {
         if (*fd >= 0) ::close(*fd);
         *fd = -1;
     }

@@ -29,7 +29,7 @@ bool supported(ibv_qp_type type, ibv_wr_opcode opcode) {
 }
 
 // Copies one work request into the send queue. 0 or errno.
-int take_send(Qp& qp, const ibv_send_wr& wr) {
+int take_send(Adapter& a, Qp& qp, const ibv_send_wr& wr) {
     if (qp.sq_tail - qp.sq_head >= qp.init.cap.max_send_wr) return ENOMEM;
     if (!supported(qp.type(), wr.opcode) || wr.num_sge < 0 ||
         static_cast<std::uint32_t>(wr.num_sge) > qp.init.cap.max_send_sge)
@@ -89,6 +89,7 @@ int take_send(Qp& qp, const ibv_send_wr& wr) {
     } else {
         std::copy_n(wr.sg_list, wr.num_sge, qp.sges_of(qp.sq_tail));
     }
+    w.doomed = a.faults.error > 0 && a.errors.unit() < a.faults.error;
     ++qp.sq_tail;
     return 0;
 }
@@ -113,7 +114,7 @@ int post_send(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
@@ -122,7 +123,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) error = EINVAL;
     if (qp.sq_tail - qp.sq_head + count > qp.init.cap.max_send_wr) error = ENOMEM;
     for (; wr != nullptr && error == 0; wr = wr->next) {
-        error = take_send(qp, *wr);
+        error = take_send(*a, qp, *wr);
         if (error != 0) break;
     }
     if (error != 0) *bad = wr;
@@ -135,7 +136,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
 }
 
 int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
@@ -152,7 +153,7 @@ int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->attr.max_wr == 0 || attr->attr.max_wr > max_srq_wr || attr->attr.max_sge > max_sge ||
         attr->attr.srq_limit > attr->attr.max_wr)
@@ -174,7 +175,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
 }
 
 int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Srq& srq = Srq::of(abi);
@@ -204,7 +205,7 @@ int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) {
 }
 
 int query_srq(ibv_srq* abi, ibv_srq_attr* attr) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     const Srq& srq = Srq::of(abi);
@@ -213,7 +214,7 @@ int query_srq(ibv_srq* abi, ibv_srq_attr* attr) {
 }
 
 int destroy_srq(ibv_srq* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Srq& srq = Srq::of(abi);
@@ -233,7 +234,7 @@ int destroy_srq(ibv_srq* abi) {
 }
 
 int post_srq_recv(ibv_srq* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
     for (; wr != nullptr; wr = wr->next)
@@ -242,7 +243,7 @@ int post_srq_recv(ibv_srq* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->port_num != 1) return errno = EINVAL, nullptr;
     const Guard guard(*a);
@@ -258,7 +259,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 }
 
 int destroy_ah(ibv_ah* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     --Pd::of(abi->pd).users;
@@ -267,7 +268,7 @@ int destroy_ah(ibv_ah* abi) {
 }
 
 int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     if (gid->raw[0] != 0xff || abi->qp_type != IBV_QPT_UD) return EINVAL;
     const Guard guard(*a);
@@ -275,7 +276,7 @@ int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
 }
 
 int detach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     return a->detach(Qp::of(abi), *gid);

@@ -226,7 +226,7 @@ void drop_completions(Adapter& a, const Qp& qp) {
 namespace api {
 
 Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
         return errno = EOPNOTSUPP, nullptr;
@@ -285,7 +285,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
 }
 
 int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Qp& qp = Qp::of(abi);
@@ -320,7 +320,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
 }
 
 int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     const Qp& qp = Qp::of(abi);
@@ -335,7 +335,7 @@ int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
 }
 
 int destroy_qp(ibv_qp* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Qp& qp = Qp::of(abi);

@@ -38,12 +38,13 @@ void rest_if_idle(bool found) {
 
 // Waits for one event as a read of the descriptor does: blocking unless the program made it non-blocking.
 template <class Event, class Give>
-int next_event(EventQueue<Event>& queue, Give give) {
+int next_event(ibv_context* context, EventQueue<Event>& queue, Give give) {
     while (true) {
+        // The descriptor that a child has inherited counts its parent's events.
+        Adapter* a = adapter_of(context);
+        if (a == nullptr) return errno = ENODEV, -1;
         eventfd_t one = 0;
         if (eventfd_read(queue.fd, &one) != 0) return -1;  // EINTR too: programs leave their wait by a signal
-        Adapter* a = adapter();
-        if (a == nullptr) return errno = ENODEV, -1;
         const Guard guard(*a);
         if (queue.waiting.empty()) continue;
         const Event event = queue.waiting.front();
@@ -58,7 +59,7 @@ int next_event(EventQueue<Event>& queue, Give give) {
 namespace api {
 
 ibv_comp_channel* create_channel(Context& context) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     if (fd < 0) return nullptr;
@@ -71,7 +72,7 @@ ibv_comp_channel* create_channel(Context& context) {
 }
 
 int destroy_channel(ibv_comp_channel* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Channel& channel = Channel::of(abi);
@@ -83,7 +84,7 @@ int destroy_channel(ibv_comp_channel* abi) {
 }
 
 int get_cq_event(ibv_comp_channel* abi, ibv_cq** cq, void** cq_context) {
-    return next_event(Channel::of(abi).events, [&](Cq* event) {
+    return next_event(abi->context, Channel::of(abi).events, [&](Cq* event) {
         ++event->events;
         *cq = reinterpret_cast<ibv_cq*>(&event->abi);
         *cq_context = event->abi.cq_context;
@@ -91,7 +92,7 @@ int get_cq_event(ibv_comp_channel* abi, ibv_cq** cq, void** cq_context) {
 }
 
 void ack_cq_events(ibv_cq* abi, unsigned count) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return;
     const Guard guard(*a);
     Cq::of(abi).acknowledged += count;
@@ -99,7 +100,7 @@ void ack_cq_events(ibv_cq* abi, unsigned count) {
 }
 
 int get_async_event(Context& context, ibv_async_event* out) {
-    return next_event(context.async, [&](const ibv_async_event& event) {
+    return next_event(context.abi(), context.async, [&](const ibv_async_event& event) {
         *out = event;
         switch (event.event_type) {
             case IBV_EVENT_CQ_ERR:
@@ -150,7 +151,7 @@ void ack_async_event(ibv_async_event* event) {
 }
 
 Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* channel, int vector) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (cqe < 1 || cqe > static_cast<int>(max_cqe) || vector < 0 || vector >= context.verbs.context.num_comp_vectors)
         return errno = EINVAL, nullptr;
@@ -171,7 +172,7 @@ Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* cha
 }
 
 int resize_cq(ibv_cq* abi, int cqe) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);
@@ -187,7 +188,7 @@ int resize_cq(ibv_cq* abi, int cqe) {
 }
 
 int destroy_cq(ibv_cq* abi) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Cq& cq = Cq::of(abi);
@@ -211,7 +212,7 @@ int destroy_cq(ibv_cq* abi) {
 }
 
 int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return -1;
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);
@@ -224,7 +225,7 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
 }
 
 int poll_one(Cq& cq) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(cq.context->abi());
     if (a == nullptr) return EINVAL;
     {
         const Guard guard(*a);
@@ -242,7 +243,7 @@ int poll_one(Cq& cq) {
 }
 
 int req_notify(ibv_cq* abi, int solicited_only) {
-    Adapter* a = adapter();
+    Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);

@@ -89,7 +89,7 @@ void Adapter::block_on(Peer& peer, Qp& qp) {
 bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
                         std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
     PortCounters& counters = counters_of(*this, *qp.context);
-    if (faults.drop > 0 && random.unit() < faults.drop) {
+    if (faults.drop > 0 && drops.unit() < faults.drop) {
         add(counters.dropped);
         return true;
     }
@@ -161,7 +161,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     }
     if (!connected && w.length > 4096) return refuse(IBV_WC_LOC_LEN_ERR);
     if (is_atomic(w) && w.length != 8) return refuse(IBV_WC_LOC_LEN_ERR);
-    if (faults.error > 0 && alone && random.unit() < faults.error) return refuse(IBV_WC_GENERAL_ERR);
+    if (w.doomed) return refuse(IBV_WC_GENERAL_ERR);
 
     const auto complete_now = [&] {
         complete_send(qp, w, IBV_WC_SUCCESS);
@@ -226,6 +226,15 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     if (is_atomic(w) && qp.reads_out >= most_reads(qp)) return false;
     if (path.kind == Path::Kind::roce && w.packets == 1 && roce->allowance(qp) == 0) return false;
     const std::span<const ibv_sge> sges{qp.sges_of(at), w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges};
+    // As soon as something is on its way: the first part of a long message may be lost as a whole.
+    const auto expect_answer = [&] {
+        if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0 && w.sent != 0)
+            start_timer(qp, qp.retry_at, retry_time(qp));
+    };
+    const auto later = [&] {
+        expect_answer();
+        return false;
+    };
     Packet packet;
     packet.service = service_of(qp.type());
     packet.dest_qpn = connected ? qp.attr.dest_qp_num : w.remote_qpn;
@@ -239,14 +248,14 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         packet.compare = w.compare;
         const std::uint32_t chunk = chunk_of(qp);
         while (w.sent < w.packets) {
-            if (qp.reads_out >= most_reads(qp)) return false;
-            if (path.kind == Path::Kind::roce && qp.read_bytes_out >= read_window) return false;
+            if (qp.reads_out >= most_reads(qp)) return later();
+            if (path.kind == Path::Kind::roce && qp.read_bytes_out >= read_window) return later();
             const std::uint64_t boundary = (std::uint64_t{w.requested} / chunk + 1) * chunk;
             const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(w.length, boundary));
             packet.psn = (w.first_psn + w.requested / qp.mtu) & psn_mask;
             packet.remote_address = w.remote_address + w.requested;
             packet.dma_length = end - w.requested;
-            if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return false;
+            if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return later();
             qp.read_bytes_out += end - w.requested;
             w.requested = end;
             w.sent = end == w.length ? w.packets : end / qp.mtu;
@@ -271,25 +280,28 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
         if (!wire_send(qp, path, packet, {}, 0, used, 0, references)) return false;
         w.sent = 1;
     } else {
-        if (path.kind == Path::Kind::roce && connected && w.packets > 1) {
-            if (!roce->send_run(qp, w, sges)) return false;
+        const bool by_window = path.kind == Path::Kind::roce && connected && w.packets > 1;
+        if (by_window && faults.drop == 0) {
+            if (!roce->send_run(qp, w, sges)) return later();
         }
         const std::uint8_t flags = static_cast<std::uint8_t>(
             (w.placed ? Entry::placed : 0) | (is_write(w) || w.length >= reference_from ? Entry::carried : 0));
         for (; w.sent < w.packets; ++w.sent) {
             const std::uint32_t offset = w.sent * qp.mtu;
             const std::uint32_t length = w.placed ? 0 : std::min(w.length - offset, connected ? qp.mtu : w.length);
+            const std::uint32_t allowed = by_window ? roce->allowance(qp) : 1;
+            if (allowed == 0) return later();
             make_packet(qp, w, w.sent, packet);
+            if (by_window && (allowed == 1 || w.sent % 16 == 15)) packet.ack_request = true;
             qp.sent_psn = (packet.psn + 1) & psn_mask;
             if (path.multicast) {
                 send_to_group(qp, w, packet, sges);
             } else if (!wire_send(qp, path, packet, sges, offset, length, flags)) {
-                return false;
+                return later();
             }
         }
     }
-    if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0)
-        start_timer(qp, qp.retry_at, retry_time(qp));
+    expect_answer();
     return true;
 }
 
@@ -364,6 +376,12 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
         if (qp.sq_next == qp.sq_head) ++qp.sq_next;
         ++qp.sq_head;
         moved = true;
+    }
+    if (qp.sq_head != qp.sq_tail) {
+        // What is missing of an answer is not acknowledged by what comes behind it.
+        const SendWqe& w = qp.wqe(qp.sq_head);
+        const std::uint32_t answered = (w.first_psn + w.received / qp.mtu - 1) & psn_mask;
+        if (w.begun && waits_for_answer(w) && !w.responded && psn_distance(psn, answered) > 0) psn = answered;
     }
     if (const std::int32_t news = psn_distance(psn, qp.unacked_psn) + 1; news > 0) {
         qp.unacked_psn = (psn + 1) & psn_mask;

@@ -407,7 +407,7 @@ void Adapter::answer(Qp& qp) {
             packet.swap_or_add = due.address;
             if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
         } else {
-            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu) {
+            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu && faults.drop == 0) {
                 const std::uint8_t* memory =
                     local_memory(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
                 if (memory != nullptr) {

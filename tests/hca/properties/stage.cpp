@@ -68,8 +68,15 @@ int Company::wait(pid_t process) {
 }
 
 void Company::finish() {
+    bool failed = false;
     while (!running_.empty()) {
-        const int status = wait(running_.front());
+        int status = 0;
+        const pid_t process = waitpid(-1, &status, 0);
+        if (std::erase(running_, process) == 0) continue;
+        if (failed) continue;
+        failed = status != 0;
+        if (failed)  // the others may wait for it in vain
+            for (const pid_t other : running_) kill(other, SIGKILL);
         if (WIFSIGNALED(status))
             ADD_FAILURE() << "a process ended by signal " << WTERMSIG(status);
         else if (WEXITSTATUS(status) != 0)
