@@ -203,6 +203,13 @@ void Adapter::attend() {
     kick();
 }
 
+void Adapter::hand_over() {
+    idle_polls = 0;
+    if (!attending.load(std::memory_order_relaxed)) return;
+    attending.store(false, std::memory_order_relaxed);
+    eventfd_write(bell, 1);
+}
+
 void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
     field = at;
     if (!qp.listed_timer) {

@@ -106,6 +106,7 @@ struct Adapter {
     void abandon(const Context& context);  // that is being closed
     void progress(Acks acks = Acks::now);  // takes what has arrived, sends what can be sent
     void attend();                         // the program polls
+    void hand_over();                      // the program is about to sleep: the thread takes what comes from now on
     void drain_self();
     void ring_bells();       // wakes the sleepers among those written to
     void kick();             // makes the thread look at its timers again

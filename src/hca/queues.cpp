@@ -214,13 +214,16 @@ int destroy_cq(ibv_cq* abi) {
 int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
     Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return -1;
-    const Guard guard(*a);
-    Cq& cq = Cq::of(abi);
-    a->attend();
-    if (cq.waiting() == 0) a->progress(Acks::may_wait);
     int taken = 0;
-    const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
-    while (taken < count && cq.head != cq.tail) wc[taken++] = cq.ring[cq.head++ & mask].wc;
+    {
+        const Guard guard(*a);
+        Cq& cq = Cq::of(abi);
+        a->attend();
+        if (cq.waiting() == 0) a->progress(Acks::may_wait);
+        const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
+        while (taken < count && cq.head != cq.tail) wc[taken++] = cq.ring[cq.head++ & mask].wc;
+    }
+    rest_if_idle(taken != 0);
     return taken;
 }
 
@@ -250,7 +253,7 @@ int req_notify(ibv_cq* abi, int solicited_only) {
     // What has arrived and was not taken in yet came before: it is seen by the poll that follows, without an event.
     a->progress();
     if (cq.armed != Armed::any) cq.armed = solicited_only != 0 ? Armed::solicited : Armed::any;
-    a->kick();
+    a->hand_over();
     return 0;
 }
 
