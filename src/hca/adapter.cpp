@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <system_error>
 
 #include "hca/api.hpp"
 #include "hca/barrier.hpp"
@@ -67,6 +68,8 @@ void at_exit() {
         if (now_ns() > until) return;
         sched_yield();
     }
+    a->settle(Acks::now);
+    a->ring_bells();
     a->write_stats();
     a->say_goodbye();
     a->mutex.unlock();
@@ -149,8 +152,14 @@ int Adapter::start(const Config& settings) {
     sigset_t all, before;  // the program's signals are for its own threads
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    thread = std::thread([this] { serve(); });
+    int error = 0;
+    try {
+        thread = std::thread([this] { serve(); });
+    } catch (const std::system_error& refused) {
+        error = refused.code().value();
+    }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error != 0) return error;
     pthread_setname_np(thread.native_handle(), "loom-verbs");
     return 0;
 }
@@ -175,6 +184,7 @@ void Adapter::stop() {
 // What a program leaves behind when it closes a device must not be reached any more. The memory stays: it is the
 // program's to give back.
 void Adapter::abandon(const Context& context) {
+    settle(Acks::now);
     for (Qp*& qp : qps) {
         if (qp == nullptr || qp->context != &context) continue;
         forget(*qp);
@@ -182,6 +192,7 @@ void Adapter::abandon(const Context& context) {
         directory->qps[qp->qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
         qp = nullptr;
     }
+    std::erase_if(late, [&](const Late& completion) { return completion.cq->context == &context; });
     for (Mr*& mr : mrs) {
         if (mr == nullptr || mr->abi.context != &context.verbs.context) continue;
         withdraw(*mr);

@@ -178,6 +178,7 @@ struct Adapter {
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
     void block_on(Peer& peer, Qp& qp);
+    static bool waited_enough(Qp& qp);
     void make_packet(const Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
     void send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);
     bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
@@ -199,6 +200,7 @@ struct Adapter {
     void on_request(Qp& qp, const Arrival& arrival);
     void on_datagram(Qp& qp, const Arrival& arrival);
     void on_multicast(const Arrival& arrival);
+    [[nodiscard]] bool met(std::uint32_t slot) const;
     void serve_read_or_atomic(Qp& qp, const Packet& packet);
     void repeat(Qp& qp, const Packet& packet);
     static void store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes);

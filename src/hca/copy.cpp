@@ -1,9 +1,11 @@
 // One copy straight between the memory of two processes, done by the one that asked, while the other computes.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +20,7 @@ namespace {
 
 // Programs poll the last byte of a write: it must land last, so the last bytes are a piece of their own.
 constexpr std::uint64_t last_piece = 8;
+constexpr std::size_t most_mappings = 64;  // of one peer's shared memory
 
 struct Target {
     std::uint64_t address = 0;
@@ -47,12 +50,17 @@ bool read_entry(const MrEntry& entry, Published& out) {
 Peer::Mapping map_share(Peer& peer, const Published& mr) {
     const auto known = peer.mappings.find(mr.share_inode);
     if (known != peer.mappings.end()) return known->second;
+    // Programs that take new memory for every message would have us hold all of it: what is used again is mapped again.
+    if (peer.mappings.size() >= most_mappings) peer.forget_mappings();
     Peer::Mapping mapping;
     const int fd = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(mr.share_fd), 0));
     if (fd >= 0) {
         struct stat file {};
+        struct statfs system {};
         const int seals = fcntl(fd, F_GET_SEALS);
-        if (fstat(fd, &file) == 0 && file.st_ino == mr.share_inode && seals >= 0 && (seals & F_SEAL_SHRINK) != 0) {
+        // Not huge pages: where the pool has none left, touching one would end this process.
+        if (fstat(fd, &file) == 0 && file.st_ino == mr.share_inode && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+            fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC) {
             const auto length = static_cast<std::size_t>(file.st_size);
             void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
             if (base != MAP_FAILED) {

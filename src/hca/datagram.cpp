@@ -3,6 +3,8 @@
 
 #include "hca/adapter.hpp"
 #include "hca/receiving.hpp"
+#include "hca/roce/gid.hpp"
+#include "hca/roce_wire.hpp"
 
 namespace loom::hca {
 
@@ -94,10 +96,19 @@ void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
     complete(*qp.recv_cq, wc, packet.solicited);
 }
 
+// Whether the process of that slot sends to us by memory.
+bool Adapter::met(std::uint32_t other) const {
+    return other == slot || (other < slots && peers[other] != nullptr && peers[other]->state == Peer::State::up);
+}
+
 void Adapter::on_multicast(const Arrival& arrival) {
     if (arrival.dgid == nullptr || arrival.packet.service != Service::ud) return;
+    const bool by_roce = arrival.from == nullptr;
+    if (by_roce && met(slot_of(arrival.packet.src_qpn)) && RoceWire::is_local(*arrival.sgid)) return;  // came by memory
     for (Group& group : groups) {
-        if (group.gid != *arrival.dgid) continue;
+        // The address of the packet is made from the group's name.
+        if ((by_roce ? roce::multicast_ip(group.gid, roce::family(*arrival.dgid)) : group.gid) != *arrival.dgid)
+            continue;
         for (std::size_t i = 0; i < group.members.size(); ++i) on_datagram(*group.members[i], arrival);
     }
 }

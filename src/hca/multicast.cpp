@@ -74,7 +74,8 @@ void Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std:
     const Words words = words_of(path.dgid);
     Packet copy = packet;
     copy.dest_qpn = multicast_qpn;
-    for (std::size_t i = 0; i < up.size(); ++i) {
+    const bool by_roce = qp.context->hca->link == LinkLayer::ethernet;
+    for (std::size_t i = 0; i < up.size() && (!by_roce || config().shared_memory); ++i) {
         Peer& peer = *up[i];
         const bool member = std::any_of(std::begin(peer.directory->groups), std::end(peer.directory->groups),
                                         [&](const GroupEntry& entry) {
@@ -84,8 +85,7 @@ void Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std:
                                         });
         if (member && !send(peer, copy, sges, 0, w.length, path, 0)) add(counters_of(*this, *qp.context).dropped);
     }
-    if (qp.context->hca->link == LinkLayer::ethernet && roce != nullptr)
-        roce->send(qp, path, copy, sges, 0, w.length, nullptr);
+    if (by_roce) roce->send(qp, path, copy, sges, 0, w.length, nullptr);
 }
 
 }  // namespace loom::hca

@@ -217,6 +217,7 @@ struct Qp {
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
     std::uint64_t wire_position = 0;  // of its last packet in the ring to the peer
+    std::uint64_t waits_since = 0;    // ns; UC and UD: the ring to the peer has been full; 0: it is not
     bool listed_blocked = false, listed_timer = false, listed_ack = false;
 
     // Responder.

@@ -179,12 +179,17 @@ bool connect_up(Adapter& a, Peer& peer, const Hello& hello, const int (&fds)[hel
 Peer::~Peer() {
     for (const int fd : {socket, ignored, pidfd, out_fd})
         if (fd >= 0) ::close(fd);
-    for (const auto& [inode, mapping] : mappings)
-        if (mapping.base != nullptr) munmap(mapping.base, mapping.length);
+    forget_mappings();
     if (out != nullptr) munmap(out, sizeof(Outbox));
     if (self) return;
     if (in != nullptr) munmap(const_cast<Outbox*>(in), sizeof(Outbox));
     if (directory != nullptr) munmap(const_cast<Directory*>(directory), sizeof(Directory));
+}
+
+void Peer::forget_mappings() {
+    for (const auto& [inode, mapping] : mappings)
+        if (mapping.base != nullptr) munmap(mapping.base, mapping.length);
+    mappings.clear();
 }
 
 bool Peer::has_ended() const {

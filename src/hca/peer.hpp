@@ -46,6 +46,8 @@ struct Peer {
     };
     std::unordered_map<std::uint64_t, Mapping> mappings;  // of their shared memory, by inode
 
+    void forget_mappings();
+
     Peer() = default;
     Peer(const Peer&) = delete;
     ~Peer();

@@ -5,6 +5,7 @@
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
 
 namespace loom::hca {
@@ -270,7 +271,9 @@ int destroy_ah(ibv_ah* abi) {
 int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
     Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
-    if (gid->raw[0] != 0xff || abi->qp_type != IBV_QPT_UD) return EINVAL;
+    Gid group;
+    std::memcpy(group.data(), gid->raw, group.size());
+    if (!roce::is_multicast(group) || abi->qp_type != IBV_QPT_UD) return EINVAL;
     const Guard guard(*a);
     return a->attach(Qp::of(abi), *gid);
 }

@@ -7,6 +7,7 @@
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
 #include "hca/qp_states.hpp"
+#include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
 
 namespace loom::hca {
@@ -188,7 +189,7 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
         path->dgid = gid_of(attr.grh.dgid);
         path->traffic_class = attr.grh.traffic_class;
         path->hop_limit = attr.grh.hop_limit;
-        path->multicast = path->dgid[0] == 0xff;
+        path->multicast = roce::is_multicast(path->dgid);
     }
     if (hca.link == LinkLayer::ethernet) {
         if (!path->global) return nullptr;  // RoCE has no other addresses
@@ -297,7 +298,9 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
     if (!change.legal || (given & change.required) != change.required ||
         (given & ~(change.required | change.optional)) != 0)
         return EINVAL;
+    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) a->settle(Acks::now);  // what was received is acknowledged
     if (to == IBV_QPS_RESET) {
+        a->progress();             // packets of its past must not meet what it becomes
         drop_completions(*a, qp);  // as adapters do: a program that starts anew sees nothing of the past
         reset(*a, qp);
         abi->state = to;
@@ -340,6 +343,7 @@ int destroy_qp(ibv_qp* abi) {
     Guard guard(*a);
     Qp& qp = Qp::of(abi);
     if (qp.groups != 0) return EBUSY;
+    a->settle(Acks::now);  // what was received is acknowledged
     // Out of reach first: while we wait for acknowledgements nothing new may happen to it.
     a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
     a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;

@@ -77,6 +77,14 @@ Op op_of(const SendWqe& w, bool first, bool last) {
 
 }  // namespace
 
+// What may be lost does not wait for ever for a process that is stopped: others are behind it in the queue.
+bool Adapter::waited_enough(Qp& qp) {
+    constexpr std::uint64_t long_enough_ns = 1'000'000'000;
+    const std::uint64_t now = coarse_now_ns();
+    if (qp.waits_since == 0) qp.waits_since = now;
+    return now - qp.waits_since > long_enough_ns;
+}
+
 // Notes that the queue pair waits for the other process; it runs again when that has moved.
 void Adapter::block_on(Peer& peer, Qp& qp) {
     if (qp.listed_blocked) return;
@@ -108,9 +116,14 @@ bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<cons
             return true;
         }
         if (peer->state != Peer::State::up || !send(*peer, packet, gather, offset, length, path, flags, bytes)) {
+            if (qp.type() != IBV_QPT_RC && waited_enough(qp)) {
+                add(counters.dropped);
+                return true;
+            }
             block_on(*peer, qp);
             return false;
         }
+        qp.waits_since = 0;
         qp.wire_position = peer->tail;
     } else if (path.kind == Path::Kind::roce) {
         if (!roce->send(qp, path, packet, gather, offset, length, bytes)) return false;

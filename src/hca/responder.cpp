@@ -31,6 +31,7 @@ void owe_nak(Adapter& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
     qp.nak_due = syndrome;
     qp.nak_psn = psn;
     qp.ack_due = false;
+    qp.owed = 0;
     a.answer(qp);
 }
 

@@ -1,12 +1,16 @@
 // The engine fed with packets by hand: what losses, broken peers and full rings bring about, which no program can ask
 // for through the verbs.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/roce/gid.hpp"
 
 namespace loom::hca {
 namespace {
@@ -278,6 +282,124 @@ TEST_F(EngineTest, ARefusalWaitsForRoomInTheRing) {
     }
 
     EXPECT_EQ(next(qp).status, IBV_WC_RNR_RETRY_EXC_ERR);
+}
+
+// Acknowledgements may wait for company, but not longer than their queue pair lives.
+TEST_F(EngineTest, WhatWasReceivedIsAcknowledgedBeforeTheQueuePairGoes) {
+    for (const bool destroyed : {true, false}) {
+        Qp& responder = queue_pair(IBV_QPT_RC);
+        Qp& qp = requester(responder);
+        post(qp, IBV_WR_SEND, 1, piece(0, 8));  // nobody listens yet
+        to_init(responder);
+        to_rtr(responder, qp.qpn, requester_psn);
+        post_receive(responder, 2, piece(4096, 64));
+        Adapter& a = *adapter();
+        {
+            const Guard guard(a);
+            a.attending = true;
+            Packet request;
+            request.op = Op::send_only;
+            request.src_qpn = qp.qpn;
+            request.dest_qpn = responder.qpn;
+            request.psn = requester_psn;
+            request.ack_request = true;
+            a.on_packet({request, {}, a.self.get()});
+            a.settle(Acks::may_wait);
+        }
+
+        if (destroyed) {
+            std::erase(qps_, &responder.abi.qp_base);
+            ASSERT_EQ(api::destroy_qp(&responder.abi.qp_base), 0);
+        } else {
+            ibv_qp_attr attr{};
+            attr.qp_state = IBV_QPS_ERR;
+            ASSERT_EQ(api::modify_qp(&responder.abi.qp_base, &attr, IBV_QP_STATE), 0);
+        }
+
+        EXPECT_EQ(next(qp).status, IBV_WC_SUCCESS);
+    }
+}
+
+TEST_F(EngineTest, NothingHappensToAQueuePairWhoseDestructionWaits) {
+    Qp& sender = queue_pair(IBV_QPT_RC);
+    Qp& qp = queue_pair(IBV_QPT_RC);
+    to_init(qp);
+    to_rtr(qp, sender.qpn, responder_psn);
+    arrive(sender, qp, Op::send_only, responder_psn);
+    ibv_async_event event{};
+    ASSERT_EQ(api::get_async_event(context_, &event), 0);
+    ASSERT_EQ(event.event_type, IBV_EVENT_COMM_EST);
+    std::erase(qps_, &qp.abi.qp_base);
+    std::thread destruction([&] { EXPECT_EQ(api::destroy_qp(&qp.abi.qp_base), 0); });
+    Adapter& a = *adapter();
+    const auto known = [&] {
+        const Guard guard(a);
+        return a.qps[qp.qpn & (qps_per_process - 1)] != nullptr;
+    };
+    for (int i = 0; i < 1000 && known(); ++i) usleep(1000);
+
+    arrive(sender, qp, Op::write_middle, responder_psn + 1);  // would be refused, with an event
+
+    api::ack_async_event(&event);
+    destruction.join();
+    EXPECT_TRUE(context_.async.waiting.empty());
+}
+
+TEST_F(EngineTest, AClosedDeviceLeavesNothingThatCanBeReached) {
+    Context other;
+    other.verbs.context.num_comp_vectors = 1;
+    ASSERT_EQ(api::open(other, config().hcas.front()), 0);
+    const std::unique_ptr<Pd> pd(&Pd::of(api::alloc_pd(other)));
+    const std::unique_ptr<Cq> cq(api::create_cq(other, 16, nullptr, nullptr, 0));
+    ibv_qp_init_attr attr{};
+    attr.qp_type = IBV_QPT_RC;
+    attr.send_cq = attr.recv_cq = reinterpret_cast<ibv_cq*>(&cq->abi);
+    const std::unique_ptr<Qp> qp(api::create_qp(&pd->abi, &attr));
+    const std::unique_ptr<Mr> mr(&Mr::of(api::reg_mr(&pd->abi, memory_.data(), 64, 0, IBV_ACCESS_REMOTE_READ)));
+
+    ASSERT_EQ(api::close(other), 0);
+
+    Adapter& a = *adapter();
+    const std::uint32_t index = qp->qpn & (qps_per_process - 1);
+    EXPECT_EQ(a.qps[index], nullptr);
+    EXPECT_EQ(a.directory->qps[index].what.load(), 0u);
+    EXPECT_EQ(a.mrs[mr->index], nullptr);
+    EXPECT_EQ(a.directory->mrs[mr->index].key.load(), 0u);
+}
+
+TEST_F(EngineTest, AGroupHearsEachDatagramOnce) {
+    Qp& qp = queue_pair(IBV_QPT_UD);
+    qp.attr.qkey = 5;
+    qp.abi.qp_base.state = IBV_QPS_RTR;
+    for (std::uint64_t id = 1; id <= 3; ++id) post_receive(qp, id, piece(1000 * id, 64));
+    ibv_gid group{};
+    group.raw[0] = 0xff;
+    group.raw[15] = 9;
+    ASSERT_EQ(api::attach_mcast(&qp.abi.qp_base, &group, 0), 0);
+    Gid name;
+    std::memcpy(name.data(), group.raw, 16);
+    const Gid address = roce::multicast_ip(name, roce::Family::ipv4);
+    const Gid here = roce::parse_address("127.0.0.1")->ip, elsewhere = roce::parse_address("192.0.2.1")->ip;
+    Packet packet;
+    packet.op = Op::send_only;
+    packet.service = Service::ud;
+    packet.dest_qpn = multicast_qpn;
+    packet.src_qpn = qp.qpn;
+    packet.qkey = 5;
+    Adapter& a = *adapter();
+    {
+        const Guard guard(a);
+
+        a.on_packet({packet, {}, nullptr, 0, 0, 0, &elsewhere, &address});
+        a.on_packet({packet, {}, a.self.get(), 0, 0, 0, &here, &name});
+        a.on_packet({packet, {}, nullptr, 0, 0, 0, &here, &address});  // the same once more, from the loop of the host
+    }
+
+    EXPECT_EQ(next(qp).wr_id, 1u);
+    EXPECT_EQ(next(qp).wr_id, 2u);
+    ibv_wc wc{};
+    EXPECT_FALSE(poll(qp, wc));
+    EXPECT_EQ(api::detach_mcast(&qp.abi.qp_base, &group, 0), 0);
 }
 
 TEST_F(EngineTest, WhatWasPlacedCarriesNothing) {
