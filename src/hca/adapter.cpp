@@ -125,6 +125,7 @@ void Adapter::unwatch(int fd) {
 int Adapter::start(const Config& settings) {
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
     faults = settings.faults;
+    faulty = faults.any();
     random = Random(settings.faults.any() ? settings.faults.seed : nonce);
     completion_delay = static_cast<std::uint64_t>(settings.faults.delay.count());
     drops = Random(faults.seed);
@@ -296,9 +297,7 @@ void Adapter::settle(Acks acks) {
 }
 
 void Adapter::drain_self() {
-    for (unsigned rounds = 0; self->touched && rounds < 64; ++rounds) {
-        self->touched = false;
-        std::erase(touched, self.get());
+    for (unsigned rounds = 0; self->has_mail() && rounds < 64; ++rounds) {
         drain(*self);
         settle(Acks::now);
     }
@@ -307,7 +306,7 @@ void Adapter::drain_self() {
 void Adapter::progress(Acks acks) {
     if (!late.empty()) deliver_late();
     bool arrived = false;
-    for (std::size_t i = 0; i < up.size(); ++i) {
+    for (std::size_t i = 1; i < up.size(); ++i) {  // the first is ourselves
         Peer& peer = *up[i];
         if (peer.has_mail()) {
             drain(peer);
@@ -317,7 +316,8 @@ void Adapter::progress(Acks acks) {
     }
     if (roce->active() && roce->poll() != 0) arrived = true;
     if (!owing.empty()) settle(arrived ? acks : Acks::now);
-    if (self->touched) drain_self();
+    if (self->has_mail()) drain_self();
+    if (!self->blocked.empty()) run_blocked(*self);
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }
 

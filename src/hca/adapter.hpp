@@ -53,6 +53,7 @@ struct Adapter {
     bool registered = false;  // barriers of other processes reach this one
     FaultConfig faults;
     Random drops{0}, errors{0};  // one each: when packets go must not change which requests fail
+    bool faulty = false;
 
     std::vector<Qp*> qps;  // by index
     std::uint32_t next_qp = 0;

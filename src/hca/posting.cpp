@@ -132,7 +132,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
         a->run(qp);
     else if (state == IBV_QPS_ERR || state == IBV_QPS_SQE)
         a->flush_sends(qp);
-    if (a->self != nullptr && a->self->touched) a->drain_self();
+    if (a->self->has_mail()) a->drain_self();
     return error;
 }
 

@@ -32,6 +32,47 @@ Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
     return Taken::yes;
 }
 
+bool receive_short(Adapter& a, Qp& qp, const Adapter::Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    if ((packet.op != Op::send_only && packet.op != Op::send_only_imm) || packet.psn != qp.expected_psn) return false;
+    if (qp.type() != IBV_QPT_RC || arrival.from == nullptr || (arrival.flags & Entry::carried) != 0) return false;
+    if (qp.in_message || qp.kept || !qp.established || (qp.srq != nullptr && qp.srq->limit != 0)) return false;
+    RecvQueue& queue = qp.receives();
+    if (queue.waiting() == 0) return false;
+    const RecvQueue::Wqe& wqe = queue.wqe(queue.head);
+    const ibv_sge& piece = *queue.sges_of(queue.head);
+    const auto length = static_cast<std::uint32_t>(arrival.payload.size());
+    if (wqe.sges != 1 || length > piece.length) return false;
+    std::uint8_t* memory = a.local_memory(piece.lkey, piece.addr, piece.length, qp.srq != nullptr ? qp.srq->pd : qp.pd,
+                                          IBV_ACCESS_LOCAL_WRITE);
+    if (memory == nullptr) return false;
+    std::memcpy(memory, arrival.payload.data(), length);
+    ++queue.head;
+    qp.nak_sent = false;
+    qp.nak_due = 0;
+    qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
+    qp.msn = (qp.msn + 1) & psn_mask;
+    add(counters_of(a, *qp.context).received_bytes[static_cast<std::size_t>(Way::store)], length);
+    ibv_wc wc{};
+    wc.wr_id = wqe.wr_id;
+    wc.opcode = IBV_WC_RECV;
+    wc.byte_len = length;
+    wc.qp_num = qp.qpn;
+    wc.src_qp = qp.attr.dest_qp_num;
+    wc.slid = arrival.slid;
+    if (packet.op == Op::send_only_imm) {
+        wc.wc_flags = IBV_WC_WITH_IMM;
+        wc.imm_data = packet.imm;
+    }
+    a.complete(*qp.recv_cq, wc, packet.solicited);
+    ++qp.owed;
+    if (packet.ack_request) {
+        qp.ack_due = true;
+        a.owe(qp);
+    }
+    return true;
+}
+
 void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes) {
     for (const ibv_sge& piece : sges) {
         if (bytes.empty()) return;

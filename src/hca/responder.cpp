@@ -124,6 +124,7 @@ void Adapter::on_packet(const Arrival& arrival) {
 void Adapter::on_request(Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     const Op op = packet.op;
+    if (receive_short(*this, qp, arrival)) return;
     const bool reliable = qp.type() == IBV_QPT_RC;
     PortCounters& counters = counters_of(*this, *qp.context);
 

@@ -143,7 +143,7 @@ bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
     if (w.begun || w.length > Entry::small_size || (w.opcode != IBV_WR_SEND && w.opcode != IBV_WR_SEND_WITH_IMM))
         return false;
     const bool reliable = qp.type() == IBV_QPT_RC;
-    if ((!reliable && qp.type() != IBV_QPT_UC) || (w.flags & IBV_SEND_FENCE) != 0 || faults.any()) return false;
+    if ((!reliable && qp.type() != IBV_QPT_UC) || (w.flags & IBV_SEND_FENCE) != 0 || faulty) return false;
     const Path* path = qp.path.get();
     if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr) return false;
     Peer& peer = *path->peer;
