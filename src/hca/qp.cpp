@@ -114,7 +114,13 @@ void Adapter::publish(const Qp& qp) {
                      std::memory_order_release);
 }
 
+// Before a queue pair goes: whoever waits for its last acknowledgement must not wait in vain.
+void Adapter::pay(Qp& qp) {
+    if (qp.ack_due && qp.answers.empty()) answer(qp);
+}
+
 void Adapter::forget(Qp& qp) {
+    pay(qp);
     erase_from(owing, &qp);
     erase_from(timed, &qp);
     if (qp.listed_blocked)
@@ -308,6 +314,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
         return 0;
     }
     if (to == IBV_QPS_ERR) {
+        a->pay(qp);
         a->to_error(qp);
         return 0;
     }
