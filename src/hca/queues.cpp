@@ -1,7 +1,8 @@
 // Completion queues, channels and asynchronous events as programs use them.
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bit>
@@ -24,16 +25,25 @@ void take_event(int fd) {
 
 namespace {
 
-constexpr std::uint32_t polls_before_rest = 500, polls_between_rests = 16;
+constexpr std::uint32_t polls_before_rest = 512, polls_between_rests = 128;  // the latter a power of two
 
-// A program that polls in vain for long gives its core away now and then: the one it waits for may need it.
+// A program that polls in vain for long, on a core that others want too, sleeps for a moment: the one it waits for may
+// be among them. Others want it when the kernel took the core away from us since the last look. (sched_yield is worse
+// than nothing on kernels that take a yield as a wish to run last.)
 void rest_if_idle(bool found) {
     thread_local std::uint32_t in_vain = 0;
+    thread_local long taken_away = 0;
     if (found) {
         in_vain = 0;
-    } else if (++in_vain > polls_before_rest && in_vain % polls_between_rests == 0) {
-        sched_yield();
+        return;
     }
+    if (++in_vain < polls_before_rest || (in_vain & (polls_between_rests - 1)) != 0) return;
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    if (usage.ru_nivcsw == taken_away) return;
+    taken_away = usage.ru_nivcsw;
+    const timespec moment{0, 1'000};
+    nanosleep(&moment, nullptr);
 }
 
 // Waits for one event as a read of the descriptor does: blocking unless the program made it non-blocking.
