@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <new>
 #include <system_error>
 
 #include "hca/api.hpp"
@@ -418,7 +419,7 @@ void Adapter::linger() {
 
 namespace api {
 
-int open(Context& context, const HcaConfig& hca) {
+int open(Context& context, const HcaConfig& hca) try {
     const std::lock_guard lock(opening);
     Adapter* a = current.load(std::memory_order_acquire);
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
@@ -439,6 +440,8 @@ int open(Context& context, const HcaConfig& hca) {
     context.async.fd = fd;
     context.verbs.context.async_fd = fd;
     return 0;
+} catch (const std::bad_alloc&) {
+    return ENOMEM;
 }
 
 int close(Context& context) {

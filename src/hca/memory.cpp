@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <new>
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
@@ -140,7 +141,7 @@ int dealloc_pd(ibv_pd* abi) {
     return 0;
 }
 
-ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iova, std::uint32_t access) {
+ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iova, std::uint32_t access) try {
     Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (const int error = check(address, length, access); error != 0) return errno = error, nullptr;
@@ -181,6 +182,8 @@ ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iov
     ++Pd::of(abi).users;
     a->publish(*mr);
     return &mr->abi;
+} catch (const std::bad_alloc&) {
+    return errno = ENOMEM, nullptr;
 }
 
 int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {

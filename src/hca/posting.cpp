@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
@@ -153,14 +154,14 @@ int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
     return error;
 }
 
-ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
+ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) try {
     Adapter* a = adapter_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->attr.max_wr == 0 || attr->attr.max_wr > max_srq_wr || attr->attr.max_sge > max_sge ||
         attr->attr.srq_limit > attr->attr.max_wr)
         return errno = EINVAL, nullptr;
     const Guard guard(*a);
-    auto* srq = new Srq;
+    auto srq = std::make_unique<Srq>();
     srq->pd = &Pd::of(pd);
     srq->abi.context = pd->context;
     srq->abi.srq_context = attr->srq_context;
@@ -172,10 +173,12 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) {
     attr->attr.max_sge = std::max(1u, attr->attr.max_sge);
     srq->queue.resize(attr->attr.max_wr, attr->attr.max_sge);
     ++srq->pd->users;
-    return &srq->abi;
+    return &srq.release()->abi;
+} catch (const std::bad_alloc&) {
+    return errno = ENOMEM, nullptr;
 }
 
-int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) {
+int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) try {
     Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
@@ -203,6 +206,8 @@ int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) {
         }
     }
     return 0;
+} catch (const std::bad_alloc&) {
+    return ENOMEM;
 }
 
 int query_srq(ibv_srq* abi, ibv_srq_attr* attr) {

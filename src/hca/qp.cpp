@@ -3,6 +3,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
@@ -232,7 +233,7 @@ void drop_completions(Adapter& a, const Qp& qp) {
 
 namespace api {
 
-Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
+Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
     Adapter* a = adapter_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
@@ -252,7 +253,8 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
     if (index == 0) return errno = ENOMEM, nullptr;
     if (attr->srq != nullptr) cap.max_recv_wr = cap.max_recv_sge = 0;
 
-    auto* qp = new Qp;
+    auto made = std::make_unique<Qp>();
+    Qp* qp = made.get();
     qp->qpn = a->slot << index_bits | index;
     qp->context = &Context::of(pd->context);
     qp->pd = &Pd::of(pd);
@@ -280,7 +282,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
     qp->sq_inline.resize(qp->sq.size() * cap.max_inline_data);
     if (qp->srq == nullptr) qp->rq.resize(cap.max_recv_wr, cap.max_recv_sge);
     if (attr->qp_type == IBV_QPT_UD) qp->mtu = 4096;
-    a->qps[index] = qp;
+    a->qps[index] = made.release();
     ++qp->pd->users;
     ++qp->send_cq->users;
     ++qp->recv_cq->users;
@@ -289,6 +291,8 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
     a->publish(*qp);
     if (qp->context->hca->link == LinkLayer::ethernet) a->roce->open(*qp->context->hca);
     return qp;
+} catch (const std::bad_alloc&) {
+    return errno = ENOMEM, nullptr;
 }
 
 int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {

@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <new>
 
 #include "hca/adapter.hpp"
 #include "hca/api.hpp"
@@ -160,13 +161,13 @@ void ack_async_event(ibv_async_event* event) {
     a->acknowledged.notify_all();
 }
 
-Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* channel, int vector) {
+Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* channel, int vector) try {
     Adapter* a = adapter_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (cqe < 1 || cqe > static_cast<int>(max_cqe) || vector < 0 || vector >= context.verbs.context.num_comp_vectors)
         return errno = EINVAL, nullptr;
     const Guard guard(*a);
-    auto* cq = new Cq;
+    auto cq = std::make_unique<Cq>();
     cq->context = &context;
     cq->channel = channel != nullptr ? &Channel::of(channel) : nullptr;
     cq->ring.resize(std::bit_ceil(static_cast<std::uint32_t>(cqe)));
@@ -178,10 +179,12 @@ Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* cha
     pthread_cond_init(&cq->abi.cond, nullptr);
     if (cq->channel != nullptr) ++cq->channel->users;
     ++context.users;
-    return cq;
+    return cq.release();
+} catch (const std::bad_alloc&) {
+    return errno = ENOMEM, nullptr;
 }
 
-int resize_cq(ibv_cq* abi, int cqe) {
+int resize_cq(ibv_cq* abi, int cqe) try {
     Adapter* a = adapter_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
@@ -195,6 +198,8 @@ int resize_cq(ibv_cq* abi, int cqe) {
     cq.tail = waiting;
     cq.abi.cqe = static_cast<int>(cq.ring.size());
     return 0;
+} catch (const std::bad_alloc&) {
+    return ENOMEM;
 }
 
 int destroy_cq(ibv_cq* abi) {

@@ -374,15 +374,13 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
         const std::uint32_t last = (w.first_psn + w.packets - 1) & psn_mask;
         if (psn_distance(last, psn) > 0) break;
         if (waits_for_answer(w) && !w.responded) {
-            // Something later was acknowledged: the answer was lost on the way. It is asked for once more, and until it
-            // comes nothing behind it counts as acknowledged.
+            // Something later was acknowledged: the answer was lost on the way. It is asked for once more.
             const std::uint32_t missing = (w.first_psn + w.received / qp.mtu) & psn_mask;
             if (qp.sq_next != qp.sq_head && qp.asked_again != missing) {
                 qp.asked_again = missing;
                 if (qp.path->kind == Path::Kind::roce) roce->lost(qp);
                 resend(qp, missing);
             }
-            psn = (missing - 1) & psn_mask;
             break;
         }
         complete_send(qp, w, IBV_WC_SUCCESS);

@@ -2,10 +2,13 @@
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 namespace {
@@ -15,6 +18,30 @@ using Device = OpenDevice;
 
 // Before the first call, which reads it.
 [[maybe_unused]] const int hcas_set = setenv("LOOM_VERBS_HCAS", "ib,roce:127.0.0.1", 1);
+
+#ifndef LOOM_SANITIZED  // sanitizers end a program whose memory does
+TEST_F(Device, SaysSoWhenThereIsNoMemory) {
+    ibv_device_attr device{};
+    ASSERT_EQ(ibv_query_device(context, &device), 0);
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+    std::ifstream usage("/proc/self/statm");
+    rlim_t pages = 0;
+    usage >> pages;
+    const rlimit little{pages * 4096 + (rlim_t{32} << 20), before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &little), 0);
+
+    ibv_cq* cq = ibv_create_cq(context, device.max_cqe, nullptr, nullptr, 0);
+    const int error = errno;
+    ibv_cq* small = ibv_create_cq(context, 16, nullptr, nullptr, 0);
+
+    ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+    EXPECT_EQ(cq, nullptr);
+    EXPECT_EQ(error, ENOMEM);
+    ASSERT_NE(small, nullptr);
+    EXPECT_EQ(ibv_destroy_cq(small), 0);
+}
+#endif
 
 TEST_F(Device, HasANameAGuidAndAnIndex) {
     int count = 0;
