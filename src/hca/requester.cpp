@@ -77,14 +77,6 @@ Op op_of(const SendWqe& w, bool first, bool last) {
 
 }  // namespace
 
-// What may be lost does not wait for ever for a process that is stopped: others are behind it in the queue.
-bool Adapter::waited_enough(Qp& qp) {
-    constexpr std::uint64_t long_enough_ns = 1'000'000'000;
-    const std::uint64_t now = coarse_now_ns();
-    if (qp.waits_since == 0) qp.waits_since = now;
-    return now - qp.waits_since > long_enough_ns;
-}
-
 // Notes that the queue pair waits for the other process; it runs again when that has moved.
 void Adapter::block_on(Peer& peer, Qp& qp) {
     if (qp.listed_blocked) return;
@@ -451,61 +443,6 @@ void Adapter::fail(Qp& qp, ibv_wc_status status) {
         to_error(qp);
     else
         to_send_error(qp);
-}
-
-// Programs that end together often have a message more under way than they wait for. An adapter would go on repeating
-// it, and the error would come when nobody looks any more.
-void Adapter::give_up(Qp& qp) {
-    constexpr std::uint64_t longest_ns = 500'000'000;
-    const std::uint64_t repeating = (4096ull << qp.attr.timeout) * (qp.attr.retry_cnt + 1u);
-    qp.retries_left = 0;
-    start_timer(qp, qp.retry_at, now_ns() + (qp.attr.timeout == 0 ? longest_ns : std::min(repeating, longest_ns)));
-    kick();
-}
-
-// Until when the oldest packet may stay unanswered. RoCE looks earlier than the program's timeout, which only bounds
-// how long it goes on: a lost packet then costs milliseconds.
-std::uint64_t Adapter::retry_time(Qp& qp) {
-    const std::uint64_t whole = 4096ull << qp.attr.timeout;
-    if (qp.path->kind != Path::Kind::roce) return coarse_now_ns() + whole;
-    RoceFlow& flow = roce->flow(qp);
-    flow.moved_at = now_ns();
-    return flow.moved_at + std::min(whole, flow.probe_ns);
-}
-
-void Adapter::timed_out(Qp& qp, std::uint64_t now) {
-    qp.retry_at = 0;
-    qp.asked_again = Qp::no_psn;
-    if ((qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) || qp.sq_head == qp.sq_tail) return;
-    const Path& path = *qp.path;
-    const std::uint64_t whole = 4096ull << qp.attr.timeout;
-    std::uint64_t again = now + whole;
-    if (path.kind == Path::Kind::local && path.peer != nullptr && path.peer->state != Peer::State::dead &&
-        (path.peer->state == Peer::State::connecting ||
-         path.peer->in->consumed.load(std::memory_order_acquire) < qp.wire_position)) {
-        start_timer(qp, qp.retry_at, again);  // nothing is lost: the other has not come to it yet
-        return;
-    }
-    add(counters_of(*this, *qp.context).timeouts);
-    bool given_up = qp.retries_left == 0;
-    if (path.kind == Path::Kind::roce) {
-        RoceFlow& flow = roce->flow(qp);
-        // Both the time is over and it was tried as often as asked for: a process that was not let run has only lost
-        // time.
-        given_up = given_up && now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
-        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
-        flow.probed = true;
-        again = now + std::min(whole, flow.probe_ns);
-        roce->lost(qp);
-    }
-    if (given_up) {
-        fail(qp, IBV_WC_RETRY_EXC_ERR);
-        return;
-    }
-    if (qp.retries_left != 0) --qp.retries_left;
-    start_timer(qp, qp.retry_at, again);
-    resend(qp, qp.unacked_psn);
-    run(qp);
 }
 
 void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
