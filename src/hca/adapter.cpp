@@ -186,7 +186,7 @@ void Adapter::stop() {
 // What a program leaves behind when it closes a device must not be reached any more. The memory stays: it is the
 // program's to give back.
 void Adapter::abandon(const Context& context) {
-    settle(Acks::now);
+    progress();  // what has come before the end counts, and is acknowledged
     for (Qp*& qp : qps) {
         if (qp == nullptr || qp->context != &context) continue;
         forget(*qp);

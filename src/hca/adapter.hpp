@@ -112,7 +112,6 @@ struct Adapter {
     void ring_bells();       // wakes the sleepers among those written to
     void kick();             // makes the thread look at its timers again
     void settle(Acks acks);  // sends the answers that are owed
-    void pay(Qp& qp);
     void run_blocked(Peer& peer);
     void linger();
     void write_stats();

@@ -37,7 +37,7 @@ void reset(Adapter& a, Qp& qp) {
     qp.rq.head = qp.rq.tail = 0;
     qp.reads_out = qp.read_bytes_out = 0;
     qp.retry_at = qp.rnr_until = 0;
-    qp.wire_position = 0;
+    qp.wire_position = qp.waits_since = 0;
     qp.msn = 0;
     qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.kept = qp.established = qp.drain_event = false;
     qp.nak_due = 0;
@@ -115,13 +115,7 @@ void Adapter::publish(const Qp& qp) {
                      std::memory_order_release);
 }
 
-// Before a queue pair goes: whoever waits for its last acknowledgement must not wait in vain.
-void Adapter::pay(Qp& qp) {
-    if (qp.ack_due && qp.answers.empty()) answer(qp);
-}
-
 void Adapter::forget(Qp& qp) {
-    pay(qp);
     erase_from(owing, &qp);
     erase_from(timed, &qp);
     if (qp.listed_blocked)
@@ -308,9 +302,9 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
     if (!change.legal || (given & change.required) != change.required ||
         (given & ~(change.required | change.optional)) != 0)
         return EINVAL;
-    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) a->settle(Acks::now);  // what was received is acknowledged
+    // What has come before the end counts, and is acknowledged: whoever waits for that must not wait in vain.
+    if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) a->progress();
     if (to == IBV_QPS_RESET) {
-        a->progress();             // packets of its past must not meet what it becomes
         drop_completions(*a, qp);  // as adapters do: a program that starts anew sees nothing of the past
         reset(*a, qp);
         abi->state = to;
@@ -318,7 +312,6 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
         return 0;
     }
     if (to == IBV_QPS_ERR) {
-        a->pay(qp);
         a->to_error(qp);
         return 0;
     }
@@ -354,8 +347,8 @@ int destroy_qp(ibv_qp* abi) {
     Guard guard(*a);
     Qp& qp = Qp::of(abi);
     if (qp.groups != 0) return EBUSY;
-    a->settle(Acks::now);  // what was received is acknowledged
-    // Out of reach first: while we wait for acknowledgements nothing new may happen to it.
+    a->progress();  // what has come before the end counts, and is acknowledged
+    // Out of reach first: while we wait for the program nothing new may happen to it.
     a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
     a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
     a->forget(qp);

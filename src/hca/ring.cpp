@@ -186,6 +186,7 @@ bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
     ++peer.tail;
     entry.tag.store(peer.tail, std::memory_order_release);
     qp.wire_position = peer.tail;
+    qp.waits_since = 0;
     if (!peer.touched) {
         peer.touched = true;
         touched.push_back(&peer);
