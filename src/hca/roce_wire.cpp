@@ -287,6 +287,10 @@ std::size_t RoceWire::poll() {
     for (std::size_t i = 0; i < endpoints_.size(); ++i) {
         receiving_ = endpoints_[i].get();
         arrived += receiving_->endpoint.receive(*this, receive_budget);
+        // What was thrown away before anybody saw it: the endpoint's own count, shown as the port's.
+        std::uint64_t dropped = 0;
+        for (const std::uint64_t count : receiving_->endpoint.counters().dropped) dropped += count;
+        adapter_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
     }
     receiving_ = nullptr;
     if (stalled_.empty()) return arrived;

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <deque>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <thread>
@@ -395,11 +396,22 @@ void check(const Options& options, Findings& findings) {
     Rendezvous rendezvous = options.server.empty()
                                 ? Rendezvous::as_server(options.bind_address, options.port, options.patience)
                                 : Rendezvous::as_client(options.server, options.port, options.patience);
-    Endpoint endpoint(options);
-    endpoint.connect(Address::parse(rendezvous.exchange(endpoint.address().text())));
-    rendezvous.meet("connected");
-    for (const std::size_t size : sizes_for(options, endpoint))
-        Exchange(options, endpoint, rendezvous, size, findings).run();
+    auto endpoint = std::make_unique<Endpoint>(options);
+    const auto connect = [&] {
+        endpoint->connect(Address::parse(rendezvous.exchange(endpoint->address().text())));
+        rendezvous.meet("connected");
+    };
+    connect();
+    bool first = true;
+    for (const std::size_t size : sizes_for(options, *endpoint)) {
+        // Receives for what was lost are still posted to the last one.
+        if (!first && options.may_lose) {
+            endpoint = std::make_unique<Endpoint>(options);
+            connect();
+        }
+        first = false;
+        Exchange(options, *endpoint, rendezvous, size, findings).run();
+    }
 }
 
 int main_of(int argc, char** argv) {
