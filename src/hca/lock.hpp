@@ -13,25 +13,28 @@ namespace loom::hca {
 class EngineLock {
 public:
     void lock() {
-        while (taken_.exchange(true, std::memory_order_acquire)) wait();
+        // Whoever waits has looked for longer: a caller that comes back at once must not pass it every time.
+        if (waiting_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+        waiting_.fetch_add(1, std::memory_order_relaxed);
+        for (unsigned looks = 1;; ++looks) {
+            pause();
+            if (!taken_.load(std::memory_order_relaxed) && try_lock()) break;
+            if (looks % spins == 0) {
+                const timespec nap{0, 20'000};
+                nanosleep(&nap, nullptr);
+            }
+        }
+        waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
     bool try_lock() { return !taken_.exchange(true, std::memory_order_acquire); }
     void unlock() { taken_.store(false, std::memory_order_release); }
 
 private:
-    void wait() const {
-        for (unsigned looks = 0; taken_.load(std::memory_order_relaxed); ++looks) {
-            if (looks < spins) {
-                __builtin_ia32_pause();
-                continue;
-            }
-            const timespec nap{0, 20'000};
-            nanosleep(&nap, nullptr);
-        }
-    }
+    static void pause() { __builtin_ia32_pause(); }
 
-    static constexpr unsigned spins = 500;
+    static constexpr unsigned spins = 2000;
     std::atomic<bool> taken_{false};
+    std::atomic<unsigned> waiting_{0};
 };
 
 }  // namespace loom::hca
