@@ -99,6 +99,11 @@ Heard receive(int socket, Hello& hello, int (&fds)[hello_fds], std::size_t& size
     return n > 1 && message_buffer[0] == 'f' ? Heard::datagrams : Heard::end;
 }
 
+bool hung_up(int socket) {
+    pollfd other{socket, POLLRDHUP, 0};
+    return ::poll(&other, 1, 0) == 1;
+}
+
 // Whether a goodbye lies unread in the socket of a process that has ended.
 bool last_words(int socket) {
     for (unsigned messages = 0; messages < 256; ++messages) {
@@ -369,7 +374,15 @@ void Adapter::lose(Peer& peer) {
     if (peer.state == Peer::State::dead || peer.self || peer.leaving) return;
     const std::shared_ptr<Peer> keep = peers[peer.slot];
     peer.leaving = true;
-    peer.said_bye = peer.said_bye || last_words(peer.socket);
+    const auto parted = [](int fd) { return fd >= 0 && last_words(fd); };
+    peer.said_bye = peer.said_bye || parted(peer.socket) || parted(peer.ignored);
+    if (!peer.said_bye && peer.state == Peer::State::connecting) {
+        accept_peers();  // a call of its own may still wait to be heard
+        for (const int fd : callers) {
+            pid_t pid = 0;
+            if (same_user(fd, pid) && pid == peer.pid && hung_up(fd) && last_words(fd)) peer.said_bye = true;
+        }
+    }
     if (peer.state == Peer::State::up) drain(peer);  // what it wrote before counts
     peer.state = Peer::State::dead;
     std::erase(up, &peer);
@@ -410,8 +423,8 @@ void Adapter::ring_bells() {
 }
 
 void Adapter::say_goodbye() {
-    for (Peer* peer : up)
-        if (!peer->self) ::send(peer->socket, &word_bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    for (const auto& peer : peers)  // also to those that have not answered yet
+        if (peer != nullptr) ::send(peer->socket, &word_bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 // Connects to every process of this user in this network namespace.
