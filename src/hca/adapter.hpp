@@ -165,6 +165,12 @@ struct Adapter {
     void deliver(Cq& cq, const ibv_wc& wc, bool solicited);
     void deliver_late();
     void complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status);
+    // The program has taken it: the request's place in the send queue is free.
+    void taken(const ibv_wc& wc) {
+        if ((wc.opcode & IBV_WC_RECV) != 0) return;
+        Qp* qp = qps[wc.qp_num & (qps_per_process - 1)];
+        if (qp != nullptr && qp->qpn == wc.qp_num && qp->unpolled != 0) --qp->unpolled;
+    }
     void async_event(Context& context, ibv_event_type type, void* element);
 
     // --- requester.cpp

@@ -63,6 +63,7 @@ void Adapter::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
             break;
     }
     wc.byte_len = wqe.length;
+    ++qp.unpolled;
     complete(*qp.send_cq, wc, false);
 }
 

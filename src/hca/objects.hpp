@@ -205,6 +205,7 @@ struct Qp {
     std::vector<ibv_sge> sq_sges;
     std::vector<std::uint8_t> sq_inline;
     std::uint32_t sq_head = 0, sq_next = 0, sq_tail = 0;
+    std::uint32_t unpolled = 0;  // completions of sends that the program has not taken: they keep their places
     std::uint32_t next_psn = 0;  // of the next new packet
     std::uint32_t unacked_psn = 0;
     std::uint32_t sent_psn = 0;        // after the last packet that is on the wire
@@ -263,6 +264,8 @@ struct Qp {
     }
     [[nodiscard]] RecvQueue& receives() { return srq != nullptr ? srq->queue : rq; }
     [[nodiscard]] bool has_receive() { return kept || receives().waiting() != 0; }
+    // A completion queue as long as its send queues never overflows, as with adapters.
+    [[nodiscard]] std::uint32_t sq_used() const { return sq_tail - sq_head + unpolled; }
     [[nodiscard]] std::uint32_t sq_mask() const { return static_cast<std::uint32_t>(sq.size()) - 1; }
     [[nodiscard]] SendWqe& wqe(std::uint32_t at) { return sq[at & sq_mask()]; }
     [[nodiscard]] ibv_sge* sges_of(std::uint32_t at) {

@@ -32,7 +32,7 @@ bool supported(ibv_qp_type type, ibv_wr_opcode opcode) {
 
 // Copies one work request into the send queue. 0 or errno.
 int take_send(Adapter& a, Qp& qp, const ibv_send_wr& wr) {
-    if (qp.sq_tail - qp.sq_head >= qp.init.cap.max_send_wr) return ENOMEM;
+    if (qp.sq_used() >= qp.init.cap.max_send_wr) return ENOMEM;
     if (!supported(qp.type(), wr.opcode) || wr.num_sge < 0 ||
         static_cast<std::uint32_t>(wr.num_sge) > qp.init.cap.max_send_sge)
         return EINVAL;
@@ -123,7 +123,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
     int error = 0;
     const ibv_qp_state state = qp.state();
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) error = EINVAL;
-    if (qp.sq_tail - qp.sq_head + count > qp.init.cap.max_send_wr) error = ENOMEM;
+    if (qp.sq_used() + count > qp.init.cap.max_send_wr) error = ENOMEM;
     for (; wr != nullptr && error == 0; wr = wr->next) {
         error = take_send(*a, qp, *wr);
         if (error != 0) break;

@@ -34,6 +34,7 @@ void reset(Adapter& a, Qp& qp) {
     a.forget(qp);
     for (std::uint32_t at = qp.sq_head; at != qp.sq_tail; ++at) qp.wqe(at).path.reset();
     qp.sq_head = qp.sq_next = qp.sq_tail = 0;
+    qp.unpolled = 0;
     qp.rq.head = qp.rq.tail = 0;
     qp.reads_out = qp.read_bytes_out = 0;
     qp.retry_at = qp.rnr_until = 0;

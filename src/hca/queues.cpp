@@ -236,7 +236,10 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
         a->attend();
         if (cq.waiting() == 0) a->progress(Acks::may_wait);
         const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
-        while (taken < count && cq.head != cq.tail) wc[taken++] = cq.ring[cq.head++ & mask].wc;
+        while (taken < count && cq.head != cq.tail) {
+            wc[taken] = cq.ring[cq.head++ & mask].wc;
+            a->taken(wc[taken++]);
+        }
     }
     rest_if_idle(taken != 0);
     return taken;
@@ -250,7 +253,10 @@ int poll_one(Cq& cq) {
         a->attend();
         if (cq.waiting() == 0) a->progress(Acks::may_wait);
         const bool found = cq.waiting() != 0;
-        if (found) cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
+        if (found) {
+            cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
+            a->taken(cq.current.wc);
+        }
         cq.found = found;
     }
     rest_if_idle(cq.found);
