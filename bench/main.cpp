@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
         if (wanted("analysis")) measure_analysis(plan, sink);
         if (wanted("sim")) measure_sim(plan, sink);
         if (wanted("message")) measure_message(plan, sink);
-        if (!groups.empty() && wanted("verbs")) {
+        if (wanted("verbs")) {
             print_verbs_header();
             measure_verbs(plan, [&](const VerbsLine& line) {
                 print(line);
