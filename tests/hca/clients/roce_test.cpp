@@ -38,11 +38,12 @@ protected:
                     side(hosts.right, TwoHosts::right_address));
     }
 
-    // "rc write" and more options.
+    // "rc write" and more options. A quarter of a second until a packet counts as lost, eight times: on a busy machine
+    // the other process may be away for long. What is really lost is asked for much earlier.
     static Played check_between(const TwoHosts& hosts, const std::string& run, const std::string& more) {
         const Words words = split(run);
-        Words options = {"--transport", words.at(0), "--operation", words.at(1),
-                         "--gid-index", "0",         "--patience",  "15"};
+        Words options = split("--gid-index 0 --timeout 16 --patience 30 --transport " + words.at(0) + " --operation " +
+                              words.at(1));
         for (const std::string& word : split(more)) options.push_back(word);
         return check(options, side(hosts.left, TwoHosts::left_address), side(hosts.right, TwoHosts::right_address),
                      TwoHosts::left_address, peer::Seconds{90});
@@ -108,8 +109,8 @@ TEST_F(TwoNamespaces, SegmentationOffloadChangesNothing) {
     left.environment.pop_back();
     right.environment.pop_back();
 
-    const Played played =
-        check({"--gid-index", "0", "--sizes", "1,5000,1M", "-n", "32"}, left, right, TwoHosts::left_address);
+    const Played played = check({"--gid-index", "0", "--timeout", "16", "--sizes", "1,5000,1M", "-n", "32"}, left,
+                                right, TwoHosts::left_address);
 
     expect_all_right(played, 96);
 }
@@ -118,8 +119,8 @@ TEST_F(TwoNamespaces, OverIpVersionSixToo) {
     const TwoHosts hosts;
     const Side left = side(hosts.left, TwoHosts::left_address6), right = side(hosts.right, TwoHosts::right_address6);
 
-    const Played played =
-        check({"--gid-index", "0", "--sizes", "1,5000,1M", "-n", "32"}, left, right, TwoHosts::left_address);
+    const Played played = check({"--gid-index", "0", "--timeout", "16", "--sizes", "1,5000,1M", "-n", "32"}, left,
+                                right, TwoHosts::left_address);
 
     expect_all_right(played, 96);
 }
