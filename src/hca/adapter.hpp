@@ -47,7 +47,7 @@ struct Adapter {
     std::uint32_t contexts = 0;
     std::uint32_t slot = 0;
     std::uint64_t nonce = 0;
-    int listener = -1, directory_fd = -1, bell = -1;
+    int listener = -1, spare = -1, directory_fd = -1, bell = -1;
     Directory* directory = nullptr;
     Random random{0};
     bool registered = false;  // barriers of other processes reach this one
@@ -187,7 +187,7 @@ struct Adapter {
     void block_on(Peer& peer, Qp& qp);
     static bool waited_enough(Qp& qp);
     void make_packet(const Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
-    void send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);
+    bool send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);
     bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
                    std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes = nullptr);
 

@@ -11,7 +11,8 @@ namespace loom::hca::api {
 // Limits that the device answers with (ibv_query_device).
 constexpr std::uint32_t max_qp_wr = 16384, max_sge = 32, max_inline = 1024, max_cqe = 1u << 22, max_srq_wr = 16384;
 constexpr std::uint32_t max_qp = 8192, max_mr = 65535, max_cq = 65535, max_pd = 65535, max_rd_atomic = 16;
-constexpr std::uint64_t max_message = 1ull << 31;
+// With the smallest MTU its packet numbers are a quarter of the circle: before and after stay apart.
+constexpr std::uint64_t max_message = 1ull << 30;
 
 // Opens the engine for this process with the first context, closes it with the last. Fills in context->hca and the
 // event descriptor; the operations tables are the caller's.

@@ -30,7 +30,13 @@ public:
     void unlock() { taken_.store(false, std::memory_order_release); }
 
 private:
-    static void pause() { __builtin_ia32_pause(); }
+    static void pause() {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
 
     static constexpr unsigned spins = 2000;
     std::atomic<bool> taken_{false};

@@ -64,12 +64,20 @@ int Adapter::detach(Qp& qp, const ibv_gid& raw) {
     return 0;
 }
 
-// One copy to each process with members; what cannot be sent now is lost, as datagrams may be.
-void Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
+// One copy to each process with members. False: some are still to be met, and the queue pair runs again then; what
+// cannot be sent now is lost, as datagrams may be.
+bool Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
     if (!looked_for_members) {
         looked_for_members = true;
         meet_everybody();
     }
+    // Those who answered the call and have not said who they are may be members.
+    for (const auto& peer : peers) {
+        if (peer == nullptr || peer->state != Peer::State::connecting || waited_enough(qp)) continue;
+        block_on(*peer, qp);
+        return false;
+    }
+    qp.waits_since = 0;
     const Path& path = *w.path;
     const Words words = words_of(path.dgid);
     Packet copy = packet;
@@ -86,6 +94,7 @@ void Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std:
         if (member && !send(peer, copy, sges, 0, w.length, path, 0)) add(counters_of(*this, *qp.context).dropped);
     }
     if (by_roce) roce->send(qp, path, copy, sges, 0, w.length, nullptr);
+    return true;
 }
 
 }  // namespace loom::hca

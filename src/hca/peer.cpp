@@ -212,6 +212,7 @@ int Adapter::take_slot() {
         if (bind(fd, reinterpret_cast<const sockaddr*>(&name), length) == 0 && listen(fd, 1024) == 0) {
             listener = fd;
             slot = candidate;
+            spare = fcntl(fd, F_DUPFD_CLOEXEC, 0);
             return 0;
         }
         ::close(fd);
@@ -255,6 +256,13 @@ std::shared_ptr<Peer> Adapter::peer_at(std::uint32_t wanted) {
 void Adapter::accept_peers() {
     while (true) {
         const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+            // No descriptor left: with the spare one the caller is hung up on, or it would wait and we would spin.
+            ::close(spare);
+            ::close(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+            spare = fcntl(listener, F_DUPFD_CLOEXEC, 0);
+            return;
+        }
         if (fd < 0) return;
         pid_t pid = 0;
         if (!same_user(fd, pid)) {

@@ -300,7 +300,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
             if (by_window && (allowed == 1 || w.sent % 16 == 15)) packet.ack_request = true;
             qp.sent_psn = (packet.psn + 1) & psn_mask;
             if (path.multicast) {
-                send_to_group(qp, w, packet, sges);
+                if (!send_to_group(qp, w, packet, sges)) return later();
             } else if (!wire_send(qp, path, packet, sges, offset, length, flags)) {
                 return later();
             }
