@@ -214,8 +214,13 @@ TEST_P(Landing, DeregisteredMemoryIsLeftAlone) {
     company.finish();
 }
 
+// The program polls memory that its own adapter's thread writes, as an adapter would: a race to the thread sanitizer.
+#ifdef __SANITIZE_THREAD__
+INSTANTIATE_TEST_SUITE_P(Passages, Landing, testing::Values(Passage::direct, Passage::mapped), name_of);
+#else
 INSTANTIATE_TEST_SUITE_P(Passages, Landing, testing::Values(Passage::direct, Passage::mapped, Passage::by_target),
                          name_of);
+#endif
 
 }  // namespace
 }  // namespace loom::properties
