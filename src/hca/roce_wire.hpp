@@ -26,7 +26,7 @@ struct RoceFlow {
     std::uint64_t ready_at = 0;
 };
 
-class RoceWire final : private roce::Sink {
+class RoceWire final : public roce::Sink {
 public:
     explicit RoceWire(Adapter& adapter) : adapter_(adapter) {}
 

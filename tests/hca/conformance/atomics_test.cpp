@@ -149,21 +149,25 @@ TEST_F(Atomics, AreAnnouncedByTheDevice) {
 }
 
 TEST_F(Atomics, OfTheWrongLengthFail) {
-    const Buffer result = buffer(32, 1), target = buffer(32, 2);
-    Work work(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, {result.piece(aligned(result), 4)});
+    for (const std::size_t length : {4u, 16u}) {
+        Node here = node(), there = node();
+        connect(here, there);
+        const Buffer result = buffer(32, 1), target = buffer(32, 2);
+        Work work(IBV_WR_ATOMIC_FETCH_AND_ADD, 1, {result.piece(aligned(result), length)});
 
-    const int refused = work.atomic(target.address(aligned(target)), target.mr->rkey, 1).post(a);
+        const int refused = work.atomic(target.address(aligned(target)), target.mr->rkey, 1).post(here);
 
-    if (refused == 0) {
-        const ibv_wc wc = next(a.send_cq);
-        EXPECT_TRUE(wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_QP_OP_ERR ||
-                    wc.status == IBV_WC_LOC_PROT_ERR)
-            << ibv_wc_status_str(wc.status);
-    } else {
-        EXPECT_EQ(refused, EINVAL);
+        if (refused == 0) {
+            const ibv_wc wc = next(here.send_cq);
+            EXPECT_TRUE(wc.status == IBV_WC_LOC_LEN_ERR || wc.status == IBV_WC_LOC_QP_OP_ERR ||
+                        wc.status == IBV_WC_LOC_PROT_ERR)
+                << ibv_wc_status_str(wc.status);
+        } else {
+            EXPECT_EQ(refused, EINVAL);
+        }
+        EXPECT_EQ(result.bytes, std::vector<std::uint8_t>(32, 1));
+        EXPECT_EQ(target.bytes, std::vector<std::uint8_t>(32, 2));
     }
-    EXPECT_EQ(result.bytes[aligned(result) + 4], 1);
-    EXPECT_EQ(target.bytes, std::vector<std::uint8_t>(32, 2));
 }
 
 }  // namespace

@@ -290,6 +290,20 @@ TEST_F(Keys, OfARegionWithItsOwnAddressesCountFromThere) {
     EXPECT_EQ(bytes[16], 2);
 }
 
+TEST_F(Keys, OfAZeroBasedRegionCountFromItsBeginning) {
+    std::vector<std::uint8_t> bytes(64, 2);
+    const Mr mr(ibv_reg_mr(pd.get(), bytes.data(), bytes.size(), every_access | IBV_ACCESS_ZERO_BASED));
+    ASSERT_NE(mr, nullptr);
+    const Buffer source = buffer(64, 1);
+
+    ASSERT_EQ(Work(IBV_WR_RDMA_WRITE, 1, {source.piece(0, 8)}).to(8, mr->rkey).post(a), 0);
+
+    EXPECT_STATUS(next(a.send_cq), IBV_WC_SUCCESS);
+    EXPECT_EQ(bytes[7], 2);
+    EXPECT_EQ(bytes[8], 1);
+    EXPECT_EQ(bytes[16], 2);
+}
+
 TEST_F(Keys, RemoteWritingIsOnlyGivenWithLocalWriting) {
     std::vector<std::uint8_t> bytes(64);
 

@@ -1,6 +1,8 @@
 // Completion queues: notification, capacity, resizing, the extended interface.
+#include <arpa/inet.h>
 #include <fcntl.h>
 
+#include <atomic>
 #include <thread>
 
 #include "hca/conformance/bed.hpp"
@@ -35,6 +37,20 @@ protected:
         EXPECT_EQ(ibv_get_cq_event(channel.get(), &cq, &cq_context), 0);
         ibv_ack_cq_events(cq, 1);
         return cq;
+    }
+    // An event of a queue that nothing else uses: by a receive that is flushed.
+    void one_event(const Cq& cq) {
+        ibv_qp_init_attr attributes{};
+        attributes.qp_type = IBV_QPT_RC;
+        attributes.send_cq = attributes.recv_cq = cq.get();
+        attributes.cap = {4, 4, 1, 1, 0};
+        const Qp qp(ibv_create_qp(pd.get(), &attributes));
+        ASSERT_EQ(ibv_req_notify_cq(cq.get(), 0), 0);
+        ibv_qp_attr end{};
+        end.qp_state = IBV_QPS_ERR;
+        ASSERT_EQ(ibv_modify_qp(qp.get(), &end, IBV_QP_STATE), 0);
+        ibv_recv_wr receive{}, *bad = nullptr;
+        ASSERT_EQ(ibv_post_recv(qp.get(), &receive, &bad), 0);
     }
     [[nodiscard]] bool quiet() const { return !has_event(channel->fd, std::chrono::milliseconds(20)); }
 
@@ -87,6 +103,57 @@ TEST_F(Notification, OfSolicitedMessagesPassesOverTheOthers) {
     message(IBV_SEND_SOLICITED);
 
     EXPECT_EQ(event(), b.recv_cq.get());
+}
+
+TEST_F(Notification, OfSolicitedMessagesComesForThoseOfEveryLengthWithWhatTheyCarry) {
+    for (const std::size_t length : {1u, 100u, 8192u, 100'000u}) {
+        const Buffer source = buffer(length, 1), target = buffer(length);
+        ASSERT_EQ(ibv_req_notify_cq(b.recv_cq.get(), 1), 0);
+        ASSERT_EQ(post_receive(b, length, {target.all()}), 0);
+
+        ASSERT_EQ(Work(IBV_WR_SEND_WITH_IMM, 1, {source.all()})
+                      .immediate(77)
+                      .flags(IBV_SEND_SIGNALED | IBV_SEND_SOLICITED)
+                      .post(a),
+                  0);
+
+        EXPECT_EQ(event(), b.recv_cq.get());
+        const ibv_wc wc = next(b.recv_cq);
+        EXPECT_EQ(wc.byte_len, length);
+        EXPECT_NE(wc.wc_flags & IBV_WC_WITH_IMM, 0u);
+        EXPECT_EQ(ntohl(wc.imm_data), 77u);
+        EXPECT_STATUS(next(a.send_cq), IBV_WC_SUCCESS);
+    }
+}
+
+TEST_F(Notification, GoesWithItsQueue) {
+    Cq cq(ibv_create_cq(context.get(), 8, nullptr, channel.get(), 0));
+    one_event(cq);
+    ASSERT_TRUE(has_event(channel->fd, patience));
+
+    cq.reset();
+
+    EXPECT_TRUE(quiet());
+}
+
+TEST_F(Notification, HoldsItsQueueUntilItIsAcknowledged) {
+    Cq cq(ibv_create_cq(context.get(), 8, nullptr, channel.get(), 0));
+    one_event(cq);
+    ibv_cq* told = nullptr;
+    void* cq_context = nullptr;
+    ASSERT_EQ(ibv_get_cq_event(channel.get(), &told, &cq_context), 0);
+    std::atomic<bool> acknowledged{false}, early{false};
+
+    std::thread destruction([&] {
+        cq.reset();
+        early = !acknowledged;
+    });
+    for (int looks = 0; looks < 20 && !early; ++looks) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    acknowledged = true;
+    ibv_ack_cq_events(told, 1);
+    destruction.join();
+
+    EXPECT_FALSE(early);
 }
 
 TEST_F(Notification, OfAllIsNotTakenBackByOneOfSolicitedAlone) {

@@ -102,6 +102,36 @@ TEST_F(SharedReceive, TellsOnceWhenFewerThanTheLimitAreLeft) {
     EXPECT_EQ(now.srq_limit, 0u) << "disarmed";
 }
 
+TEST_F(SharedReceive, TellsAtOnceWhenFewerThanTheLimitAreThere) {
+    ibv_srq_attr limit{};
+    limit.srq_limit = 1;
+
+    ASSERT_EQ(ibv_modify_srq(srq.get(), &limit, IBV_SRQ_LIMIT), 0);
+
+    EXPECT_EQ(next_event(context).event_type, IBV_EVENT_SRQ_LIMIT_REACHED);
+}
+
+TEST_F(SharedReceive, KeepsWhatItHoldsWhenResized) {
+    const Buffer source = buffer(16, 1), target = buffer(64);
+    for (std::uint64_t id = 0; id < 3; ++id)
+        ASSERT_EQ(post_receive(srq.get(), id, {target.piece(id * 16, 4), target.piece(id * 16 + 8, 4)}), 0);
+    ibv_srq_attr larger{};
+    larger.max_wr = 64;
+
+    ASSERT_EQ(ibv_modify_srq(srq.get(), &larger, IBV_SRQ_MAX_WR), 0);
+
+    for (std::uint64_t id = 0; id < 3; ++id) {
+        send(0, id, source, 8);
+        EXPECT_EQ(next(receivers[0].recv_cq).wr_id, id);
+        EXPECT_EQ(target.bytes[id * 16 + 3], 1);
+        EXPECT_EQ(target.bytes[id * 16 + 4], 0);
+        EXPECT_EQ(target.bytes[id * 16 + 11], 1);
+    }
+    ibv_srq_attr now{};
+    ASSERT_EQ(ibv_query_srq(srq.get(), &now), 0);
+    EXPECT_GE(now.max_wr, 64u);
+}
+
 TEST_F(SharedReceive, RefusesALimitAboveItsLength) {
     ibv_srq_attr limit{};
     limit.srq_limit = granted.max_wr + 1;
