@@ -14,6 +14,11 @@ void set(const char* variable, const std::string& value) {
     if (!value.empty()) setenv(variable, value.c_str(), 1);
 }
 
+// The program may change its folder, and each of its children: a name on the command line is seen from here.
+std::string from_here(const std::string& file) {
+    return file.empty() ? file : std::filesystem::absolute(file).string();
+}
+
 }  // namespace
 
 void add_hcas_option(CLI::App& app, VerbsSettings& settings) {
@@ -26,9 +31,9 @@ void add_hcas_option(CLI::App& app, VerbsSettings& settings) {
 void apply(const VerbsSettings& settings) {
     using namespace hca::variable;
     set(hcas, settings.hcas);
-    set(trace, settings.trace);
+    set(trace, settings.trace == "1" ? settings.trace : from_here(settings.trace));
     set(fault, settings.fault);
-    set(stats, settings.stats);
+    set(stats, from_here(settings.stats));
     if (settings.roce_port != 0) set(roce_port, std::to_string(settings.roce_port));
     if (settings.no_gso) set(gso, "0");
     if (settings.no_ptracer) set(ptracer, "0");
@@ -42,7 +47,9 @@ std::filesystem::path verbs_library() {
             throw UsageError(std::string("LOOM_VERBS_LIBRARY='") + given + "': there is no such file");
         return fs::absolute(given);
     }
-    const fs::path folder = fs::read_symlink("/proc/self/exe").parent_path();
+    std::error_code hidden;
+    const fs::path folder = fs::read_symlink("/proc/self/exe", hidden).parent_path();
+    if (hidden) throw UsageError("cannot find libloom-verbs.so without /proc; set LOOM_VERBS_LIBRARY");
     const fs::path built = folder / "../../lib/libloom-verbs.so", installed = folder / "../lib/libloom-verbs.so";
     for (const fs::path& candidate : {built, installed})
         if (fs::exists(candidate)) return fs::canonical(candidate);

@@ -30,15 +30,26 @@ void print(const std::vector<hca::ProcessCounters>& processes) {
     table.print();
 }
 
+// In the shape of the lines of `loom verbs run --stats`: bytes by path are objects of their own.
+nlohmann::ordered_json to_json(const hca::HcaCounters& hca) {
+    nlohmann::ordered_json object = {{"name", hca.device}};
+    for (const auto& counter : hca.counters) {
+        const auto bytes = counter.name.find("_bytes_");
+        if (bytes == std::string::npos)
+            object[counter.name] = counter.value;
+        else
+            object[counter.name.substr(0, bytes + 6)][counter.name.substr(bytes + 7)] = counter.value;
+    }
+    return object;
+}
+
 nlohmann::ordered_json to_json(const std::vector<hca::ProcessCounters>& processes) {
     using nlohmann::ordered_json;
     ordered_json list = ordered_json::array();
     for (const auto& process : processes) {
         ordered_json hcas = ordered_json::array();
         for (const auto& hca : process.hcas) {
-            ordered_json counters = ordered_json::object();
-            for (const auto& counter : hca.counters) counters[counter.name] = counter.value;
-            hcas.push_back({{"device", hca.device}, {"counters", std::move(counters)}});
+            hcas.push_back(to_json(hca));
         }
         list.push_back({{"pid", process.pid}, {"program", process.program}, {"hcas", std::move(hcas)}});
     }

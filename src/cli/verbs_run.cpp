@@ -23,9 +23,10 @@ struct Options {
 };
 
 void preload(const std::string& library) {
-    const char* others = std::getenv("LD_PRELOAD");
-    const bool alone = others == nullptr || *others == '\0';
-    setenv("LD_PRELOAD", (alone ? library : library + ':' + others).c_str(), 1);
+    const char* given = std::getenv("LD_PRELOAD");
+    const std::string others = given == nullptr ? "" : given;
+    if ((others + ':').starts_with(library + ':')) return;  // a run inside of a run
+    setenv("LD_PRELOAD", (others.empty() ? library : library + ':' + others).c_str(), 1);
 }
 
 nlohmann::ordered_json environment() {
@@ -41,7 +42,8 @@ nlohmann::ordered_json environment() {
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     execv(program.c_str(), arguments.data());
-    throw UsageError("cannot run " + program + ": " + std::strerror(errno));
+    const char* hint = errno == ENOEXEC ? " (a script begins with a line like #!/bin/sh)" : "";
+    throw UsageError("cannot run " + program + ": " + std::strerror(errno) + hint);
 }
 
 void run(const Options& options) {

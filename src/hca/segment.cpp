@@ -2,12 +2,29 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace loom::hca {
 
+namespace {
+
+// A memfd counts as a file: beyond RLIMIT_FSIZE ftruncate does not just fail, it kills the program with SIGXFSZ.
+bool within_file_limit(std::size_t size) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || size <= limit.rlim_cur) return true;
+    errno = EFBIG;
+    return false;
+}
+
+}  // namespace
+
 void* make_segment(const char* name, std::size_t size, int& fd) {
+    fd = -1;
+    if (!within_file_limit(size)) return nullptr;
     fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0) return nullptr;
     void* memory = MAP_FAILED;

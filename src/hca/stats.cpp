@@ -2,16 +2,31 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "hca/adapter.hpp"
 
 namespace loom::hca {
 
+namespace {
+
+// As a string of JSON; what would need more than a plain character becomes a question mark.
+std::string program_name() {
+    std::string text = "\"";
+    for (const char* at = program_invocation_short_name; *at != '\0'; ++at)
+        text += *at < ' ' || *at > '~' || *at == '"' || *at == '\\' ? '?' : *at;
+    return text + '"';
+}
+
+}  // namespace
+
 void Adapter::write_stats() {
     const std::string& file = config().stats_file;
     if (file.empty()) return;
-    std::string text = "{\"pid\":" + std::to_string(getpid()) + ",\"hcas\":[";
+    std::string text = "{\"pid\":" + std::to_string(getpid()) + ",\"program\":" + program_name() + ",\"hcas\":[";
     bool first = true;
     for (const HcaConfig& hca : config().hcas) {
         const PortCounters& c = directory->counters[hca.index];
@@ -45,10 +60,10 @@ void Adapter::write_stats() {
     }
     text += "]}\n";
     const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    if (fd < 0) return;
     // One write: lines of several processes do not mix.
-    if (::write(fd, text.data(), text.size()) < 0) text.clear();
-    ::close(fd);
+    if (fd < 0 || ::write(fd, text.data(), text.size()) < 0)
+        std::fprintf(stderr, "loom-verbs: cannot write the counters to %s: %s\n", file.c_str(), strerror(errno));
+    if (fd >= 0) ::close(fd);
 }
 
 }  // namespace loom::hca

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "support/process.hpp"
@@ -50,9 +51,9 @@ TEST(VerbsRun, SaysInJsonWhatItWouldDo) {
     const json& environment = object["environment"];
     EXPECT_EQ(environment["LD_PRELOAD"], object["library"]);
     EXPECT_EQ(environment["LOOM_VERBS_HCAS"], "ib,ib");
-    EXPECT_EQ(environment["LOOM_VERBS_TRACE"], "calls.txt");
+    EXPECT_EQ(environment["LOOM_VERBS_TRACE"], std::filesystem::absolute("calls.txt").string());
     EXPECT_EQ(environment["LOOM_VERBS_FAULT"], "seed=3,drop=0.5");
-    EXPECT_EQ(environment["LOOM_VERBS_STATS"], "s");
+    EXPECT_EQ(environment["LOOM_VERBS_STATS"], std::filesystem::absolute("s").string());
     EXPECT_EQ(environment["LOOM_VERBS_ROCE_PORT"], "5000");
     EXPECT_EQ(environment["LOOM_VERBS_GSO"], "0");
     EXPECT_EQ(environment["LOOM_VERBS_PTRACER"], "0");
@@ -62,6 +63,13 @@ TEST(VerbsRun, KeepsWhatIsPreloadedAlready) {
     const Outcome outcome = shell("LD_PRELOAD=libm.so.6 '" LOOM_PROGRAM "' verbs run --json -- sh");
 
     EXPECT_THAT(json::parse(outcome.out)["environment"]["LD_PRELOAD"], EndsWith("/libloom-verbs.so:libm.so.6"));
+}
+
+TEST(VerbsRun, PreloadsOnceInsideOfAnother) {
+    const Outcome outcome = loom_program("verbs run -- '" LOOM_PROGRAM "' verbs run --json -- sh");
+
+    const json object = json::parse(outcome.out);
+    EXPECT_EQ(object["environment"]["LD_PRELOAD"], object["library"]);
 }
 
 struct Refusal {
@@ -207,7 +215,35 @@ TEST(VerbsRun, KeepsTheCountersOfWhatHasEnded) {
     const Outcome outcome = loom_program("verbs run --stats '" + folder.file("stats") + "' -- ibv_devinfo");
 
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_EQ(json::parse(slurp(folder.file("stats")))["hcas"][0]["name"], "loom0");
+    const json line = json::parse(slurp(folder.file("stats")));
+    EXPECT_EQ(line["program"], "ibv_devinfo");
+    EXPECT_EQ(line["hcas"][0]["name"], "loom0");
+}
+
+TEST(VerbsRun, SaysThatTheCountersCannotBeKept) {
+    const Outcome outcome = loom_program("verbs run --stats /nonesuch/stats -- ibv_devinfo");
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.err, "loom-verbs: cannot write the counters to /nonesuch/stats: No such file or directory\n");
+}
+
+TEST(VerbsRun, FilesAreSeenFromWhereItWasStarted) {
+    const TemporaryFolder folder;
+
+    const Outcome outcome =
+        shell("cd '" + folder.file(".") +
+              "' && '" LOOM_PROGRAM "' verbs run --stats stats --trace=calls -- sh -c 'cd / && exec ibv_devinfo'");
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(json::parse(slurp(folder.file("stats")))["program"], "ibv_devinfo");
+    EXPECT_THAT(slurp(folder.file("calls")), HasSubstr("ibv_open_device(loom0)"));
+}
+
+TEST(VerbsRun, ALimitOnFilesMakesNoDeviceButKillsNobody) {
+    const Outcome outcome = shell("ulimit -f 4; '" LOOM_PROGRAM "' verbs run --trace -- ibv_devinfo");
+
+    EXPECT_EQ(outcome.exit_code, 1);
+    EXPECT_THAT(outcome.err, HasSubstr("ibv_open_device(loom0) = NULL EFBIG"));
 }
 
 TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
@@ -215,10 +251,12 @@ TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
     make_program(folder.file("static"), static_program());
     make_program(folder.file("bad"), "#! " + folder.file("static") + " -x\n");
     make_program(folder.file("lost"), "#!/nonesuch/interpreter\n");
+    make_program(folder.file("nameless"), "echo ran\n");
     make_program(folder.file("good"), "#!/bin/sh\necho ran \"$1\"\n");
 
     const Outcome bad = loom_program("verbs run -- '" + folder.file("bad") + "'");
     const Outcome lost = loom_program("verbs run -- '" + folder.file("lost") + "'");
+    const Outcome nameless = loom_program("verbs run -- '" + folder.file("nameless") + "'");
     const Outcome good = loom_program("verbs run -- '" + folder.file("good") + "' well");
 
     EXPECT_EQ(bad.exit_code, 2);
@@ -226,6 +264,8 @@ TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
     EXPECT_EQ(lost.exit_code, 2);
     EXPECT_THAT(lost.err, HasSubstr("no such interpreter: /nonesuch/interpreter"));
     EXPECT_EQ(good.out, "ran well\n");
+    EXPECT_EQ(nameless.exit_code, 2);
+    EXPECT_THAT(nameless.err, HasSubstr("a script begins with a line like #!/bin/sh"));
 }
 
 TEST(VerbsCounters, OfARunningProgramCanBeRead) {
@@ -239,8 +279,9 @@ TEST(VerbsCounters, OfARunningProgramCanBeRead) {
     const json processes = json::parse(outcome.out)["processes"];
     ASSERT_EQ(processes.size(), 1u);
     EXPECT_EQ(processes[0]["program"], "ibv_asyncwatch");
-    EXPECT_EQ(processes[0]["hcas"][0]["device"], "loom0");
-    EXPECT_EQ(processes[0]["hcas"][0]["counters"]["sent_bytes_roce"], 0);
+    EXPECT_EQ(processes[0]["hcas"][0]["name"], "loom0");
+    EXPECT_EQ(processes[0]["hcas"][0]["sent_bytes"]["roce"], 0);
+    EXPECT_EQ(processes[0]["hcas"][0]["completion_errors"], 0);
 }
 
 #endif

@@ -69,7 +69,10 @@ using namespace loom::hca::abi;
 
 ibv_pd* ibv_alloc_pd(ibv_context* context) {
     ibv_pd* pd = api::alloc_pd(Context::of(context));
-    trace("ibv_alloc_pd(%s) = %p", context->device->name, static_cast<void*>(pd));
+    if (pd == nullptr)
+        trace("ibv_alloc_pd(%s) = NULL %s", context->device->name, error_name(errno));
+    else
+        trace("ibv_alloc_pd(%s) = %p", context->device->name, static_cast<void*>(pd));
     return pd;
 }
 

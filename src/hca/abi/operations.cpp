@@ -32,6 +32,27 @@ const char* opcode_name(ibv_wr_opcode opcode) {
     }
 }
 
+const char* opcode_name(ibv_wc_opcode opcode) {
+    switch (opcode) {
+        case IBV_WC_SEND:
+            return "SEND";
+        case IBV_WC_RDMA_WRITE:
+            return "RDMA_WRITE";
+        case IBV_WC_RDMA_READ:
+            return "RDMA_READ";
+        case IBV_WC_COMP_SWAP:
+            return "COMP_SWAP";
+        case IBV_WC_FETCH_ADD:
+            return "FETCH_ADD";
+        case IBV_WC_RECV:
+            return "RECV";
+        case IBV_WC_RECV_RDMA_WITH_IMM:
+            return "RECV_RDMA_WITH_IMM";
+        default:
+            return "an opcode that is not emulated";
+    }
+}
+
 std::uint64_t bytes_of(const ibv_sge* sges, int count) {
     std::uint64_t bytes = 0;
     for (int i = 0; i < count; ++i) bytes += sges[i].length;
@@ -157,8 +178,8 @@ void trace_completions(const char* call, const ibv_cq* cq, int found, const ibv_
         trace_line("%s(cq=%p) = %d", call, static_cast<const void*>(cq), found);
     empty = 0;
     for (int i = 0; i < found; ++i)
-        trace_line("  wc wr_id=0x%llx qp=0x%x opcode=%d %u bytes: %s", static_cast<unsigned long long>(wc[i].wr_id),
-                   wc[i].qp_num, static_cast<int>(wc[i].opcode), wc[i].byte_len, ibv_wc_status_str(wc[i].status));
+        trace_line("  wc wr_id=0x%llx qp=0x%x %s, %u bytes: %s", static_cast<unsigned long long>(wc[i].wr_id),
+                   wc[i].qp_num, opcode_name(wc[i].opcode), wc[i].byte_len, ibv_wc_status_str(wc[i].status));
 }
 
 void trace_work_requests(const char* call, const ibv_qp* qp, ibv_send_wr* first, int error) {

@@ -12,6 +12,19 @@ namespace loom::hca::abi {
 
 namespace {
 
+const char* type_name(ibv_qp_type type) {
+    switch (type) {
+        case IBV_QPT_RC:
+            return "RC";
+        case IBV_QPT_UC:
+            return "UC";
+        case IBV_QPT_UD:
+            return "UD";
+        default:
+            return "not emulated";
+    }
+}
+
 const char* state_name(ibv_qp_state state) {
     switch (state) {
         case IBV_QPS_RESET:
@@ -111,14 +124,14 @@ int ibv_destroy_srq(ibv_srq* srq) {
 
 ibv_qp* ibv_create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) {
     Qp* qp = api::create_qp(pd, attr);
-    const int type = static_cast<int>(attr->qp_type);
+    const char* type = type_name(attr->qp_type);
     if (qp == nullptr) {
-        trace("ibv_create_qp(type=%d, send_wr=%u, recv_wr=%u, send_sge=%u, inline=%u) = NULL %s", type,
+        trace("ibv_create_qp(type=%s, send_wr=%u, recv_wr=%u, send_sge=%u, inline=%u) = NULL %s", type,
               attr->cap.max_send_wr, attr->cap.max_recv_wr, attr->cap.max_send_sge, attr->cap.max_inline_data,
               error_name(errno));
         return nullptr;
     }
-    trace("ibv_create_qp(type=%d, send_wr=%u, recv_wr=%u, send_sge=%u, inline=%u) = qp 0x%x", type,
+    trace("ibv_create_qp(type=%s, send_wr=%u, recv_wr=%u, send_sge=%u, inline=%u) = qp 0x%x", type,
           attr->cap.max_send_wr, attr->cap.max_recv_wr, attr->cap.max_send_sge, attr->cap.max_inline_data,
           qp->abi.qp_base.qp_num);
     return &qp->abi.qp_base;
