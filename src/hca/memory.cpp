@@ -93,6 +93,10 @@ void Adapter::publish(const Mr& mr) {
 void Adapter::withdraw(const Mr& mr) {
     ++registrations;
     directory->mrs[mr.index].key.store(0, std::memory_order_seq_cst);
+    // Whoever has our words copies already, while its own may still lie unread: then we could not see its counts.
+    for (const auto& peer : peers)
+        if (const std::shared_ptr<Peer> keep = peer; keep != nullptr && keep->state == Peer::State::connecting)
+            hear(*keep);
     const auto wait_for = [&](std::uint32_t parity) {
         const std::uint64_t until = now_ns() + patience_ns;
         for (std::size_t i = 0; i < up.size(); ++i) {
