@@ -207,7 +207,10 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
         if (path->peer == nullptr)
             path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
     }
-    if (path->kind == Path::Kind::roce && !roce->open(hca)) path->kind = Path::Kind::nowhere;
+    if (path->kind == Path::Kind::roce && !roce->open(hca)) {
+        roce->tell_refusal();
+        path->kind = Path::Kind::nowhere;
+    }
     return path;
 }
 

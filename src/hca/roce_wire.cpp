@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "hca/roce/gid.hpp"
@@ -84,13 +85,19 @@ bool RoceWire::open(const HcaConfig& hca) {
     options.slot = adapter_.slot;
     try {
         endpoints_.push_back(std::make_unique<Place>(Place{&hca, roce::Endpoint(address, options), {}}));
-    } catch (const Error&) {
+    } catch (const Error& refused) {
+        refusal_ = refused.what();
         return false;
     }
     Place& made = *endpoints_.back();
     made.descriptors.push_back(made.endpoint.fd());
     adapter_.watch(made.endpoint.fd(), Watched::packets, hca.index);
     return true;
+}
+
+void RoceWire::tell_refusal() {
+    if (!told_ && !refusal_.empty()) std::fprintf(stderr, "loom-verbs: %s\n", refusal_.c_str());
+    told_ = true;
 }
 
 bool RoceWire::join(const HcaConfig& hca, const Gid& group) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hca/adapter.hpp"
@@ -35,6 +36,8 @@ public:
 
     // The endpoint of the HCA's address is there, or is made. False: the address or port cannot be had.
     bool open(const HcaConfig& hca);
+    // Why the last open() was refused, on standard error, once: to the program it is a peer that does not answer.
+    void tell_refusal();
     bool join(const HcaConfig& hca, const Gid& group);
     [[nodiscard]] bool has(const HcaConfig& hca) const;
 
@@ -76,6 +79,8 @@ private:
     Place* receiving_ = nullptr;
     std::vector<Qp*> stalled_;
     roce::NotificationPacer notifications_;
+    std::string refusal_;
+    bool told_ = false;
 };
 
 }  // namespace loom::hca

@@ -1,7 +1,10 @@
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -266,6 +269,31 @@ TEST(VerbsRun, JudgesAScriptByItsInterpreter) {
     EXPECT_EQ(good.out, "ran well\n");
     EXPECT_EQ(nameless.exit_code, 2);
     EXPECT_THAT(nameless.err, HasSubstr("a script begins with a line like #!/bin/sh"));
+}
+
+TEST(VerbsRun, SaysWhyPacketsCannotBeHad) {
+    // The port is somebody else's, and the other side (played by the shell) is on another host.
+    const int holder = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof name;
+    ASSERT_EQ(bind(holder, reinterpret_cast<const sockaddr*>(&name), size), 0);
+    ASSERT_EQ(getsockname(holder, reinterpret_cast<sockaddr*>(&name), &size), 0);
+    const std::string udp = std::to_string(ntohs(name.sin_port)), tcp = std::to_string(20000 + getpid() % 10000);
+
+    const Outcome outcome = shell("timeout 20 '" LOOM_PROGRAM "' verbs run --hcas roce:127.0.0.1 --roce-port " + udp +
+                                  " -- ibv_rc_pingpong -g 0 -p " + tcp +
+                                  " & pid=$!\n"
+                                  "timeout 20 bash -c 'until exec 3<>/dev/tcp/127.0.0.1/" +
+                                  tcp +
+                                  "; do sleep 0.05; done; printf "
+                                  "\"0000:000001:000001:00000000000000000000ffff0aff0001\\0\" >&3; head -c 10 <&3' "
+                                  "2>/dev/null\nkill $pid; wait");
+    close(holder);
+
+    EXPECT_THAT(outcome.err,
+                StartsWith("loom-verbs: RoCE address 127.0.0.1 port " + udp + ": Address already in use\n"));
 }
 
 TEST(VerbsCounters, OfARunningProgramCanBeRead) {
