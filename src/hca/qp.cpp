@@ -202,7 +202,16 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
     }
     if (path->multicast) path->dlid = 0;
     if (connected && path->kind == Path::Kind::local) {
-        path->peer = peer_at(slot_of(dest_qpn));
+        const std::uint32_t owner = slot_of(dest_qpn);
+        // Another user's process may have our slot; its address is not ours.
+        const auto has_address = [&](const HcaConfig& own) {
+            return std::any_of(own.gids.begin(), own.gids.end(),
+                               [&](const GidEntry& e) { return e.gid == path->dgid; });
+        };
+        const std::vector<HcaConfig>& ours = config().hcas;
+        const bool foreign =
+            hca.link == LinkLayer::ethernet && owner == slot && std::none_of(ours.begin(), ours.end(), has_address);
+        if (!foreign) path->peer = peer_at(owner);
         // Nobody of ours has that number: on Ethernet it may be another user's process, which only packets reach.
         if (path->peer == nullptr)
             path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
