@@ -178,7 +178,7 @@ ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iov
     mr->abi.length = length;
     mr->abi.handle = index;
     mr->abi.lkey = mr->abi.rkey = index << 8 | ++a->mr_generation[index];
-    mr->iova = (access & IBV_ACCESS_ZERO_BASED) != 0 ? 0 : iova;
+    mr->iova = iova;
     mr->access = access;
     mr->index = index;
     mr->share_fd = share;

@@ -30,8 +30,9 @@ public:
             memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         } else {
             file_ = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-            if (ftruncate(file_, static_cast<off_t>(size)) != 0) throw std::runtime_error("ftruncate");
-            memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+            const off_t before = sysconf(_SC_PAGESIZE);  // it does not begin where its file does
+            if (ftruncate(file_, before + static_cast<off_t>(size)) != 0) throw std::runtime_error("ftruncate");
+            memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_, before);
             fcntl(file_, F_ADD_SEALS, F_SEAL_SHRINK);
         }
         if (memory_ == MAP_FAILED) throw std::runtime_error("mmap");
