@@ -2,7 +2,9 @@
 // datagrams, segments and registrations.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,10 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hca/engine_bed.hpp"
 #include "hca/mapping.hpp"
+#include "hca/roce/codec.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
@@ -98,6 +102,43 @@ TEST_F(EngineWires, TheWindowBoundsWhatIsUnderWayAndHalvesWithALoss) {
     EXPECT_EQ(a.roce->flow(qp).window, window / 2);
     a.roce->progressed(qp, 2);
     EXPECT_GT(a.roce->flow(qp).window, window / 2);
+}
+
+// Otherwise a sender whose window is used up would hear nothing until its timer runs out.
+TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
+    static HcaConfig ethernet;  // the wire keeps it until the device is closed
+    ethernet = *context_.hca;
+    ethernet.link = LinkLayer::ethernet;
+    ethernet.gids.front().gid = roce::parse_address("127.0.0.1")->ip;
+    Qp& qp = speaks_roce();
+    const auto pid = static_cast<unsigned>(getpid());
+    roce::Address other =
+        *roce::parse_address("127." + std::to_string(pid >> 8 & 0xff) + "." + std::to_string(pid & 0xff) + ".9");
+    other.port = config().roce_port;
+    const roce::SocketAddress name = roce::to_socket_address(other);
+    const int listener = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&name.storage), name.size), 0);
+    const timeval limit{10, 0};
+    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    {
+        const Guard guard(*adapter());
+        ASSERT_TRUE(adapter()->roce->open(ethernet));
+        context_.hca = &ethernet;
+        qp.path->dgid = other.ip;
+        adapter()->roce->flow(qp).window = 5;
+    }
+
+    post(qp, IBV_WR_SEND, 1, piece(0, 20 * 1024));
+
+    for (int i = 0; i < 5; ++i) {
+        std::array<std::byte, 2048> datagram;
+        const ssize_t size = recv(listener, datagram.data(), datagram.size(), 0);
+        ASSERT_GT(size, 0);
+        const roce::Parsed parsed = roce::parse(std::span(datagram).first(static_cast<std::size_t>(size)));
+        EXPECT_EQ(parsed.packet.psn, (requester_psn + static_cast<std::uint32_t>(i)) & psn_mask);
+        EXPECT_EQ(parsed.packet.ack_request, i == 4);
+    }
+    close(listener);
 }
 
 TEST_F(EngineWires, NoMoreReadsAreUnderWayThanWereAgreed) {
