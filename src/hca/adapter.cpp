@@ -39,7 +39,9 @@ constexpr std::uint64_t blocked_tick_ns = 200'000;       // between looks while 
 constexpr std::uint64_t linger_ns = 50'000;              // awake after the last packet, when a core is free for it
 constexpr std::uint64_t exit_patience_ns = 200'000'000;  // with a mutex that is held when the program exits
 constexpr std::uint32_t polls_to_attend = 32;
-constexpr std::uint32_t most_owed = 16;  // packets that may wait for their acknowledgement
+constexpr std::uint64_t dense_ns = 100'000;  // in which so many polls are dense
+constexpr std::uint64_t dense_polls = 64;    // in a tick: fewer are not
+constexpr std::uint32_t most_owed = 16;      // packets that may wait for their acknowledgement
 
 std::uint64_t read_clock(clockid_t clock) {
     timespec now{};
@@ -210,7 +212,12 @@ void Adapter::kick() {
 
 void Adapter::attend() {
     polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (attending.load(std::memory_order_relaxed) || ++idle_polls < polls_to_attend) return;
+    if (attending.load(std::memory_order_relaxed)) return;
+    if (idle_polls++ == 0) first_poll = now_ns();
+    if (idle_polls < polls_to_attend) return;
+    // A program that polls now and then, and looks at its memory in between, leaves the rest to the thread.
+    idle_polls = 0;
+    if (now_ns() - first_poll > dense_ns) return;
     attending.store(true, std::memory_order_relaxed);
     directory->wake.store(0, std::memory_order_relaxed);
     kick();
@@ -323,12 +330,12 @@ void Adapter::progress(Acks acks) {
 }
 
 void Adapter::serve() {
-    std::uint64_t seen_polls = 0;
+    std::uint64_t seen_polls = 0, looked_at = 0;
+    bool polled = false;
     bool reached = true;  // all who write to us have seen that we sleep
     const bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
     epoll_event events[32];
     while (true) {
-        bool polled;
         timespec timeout{};
         bool forever = false;
         {
@@ -337,12 +344,18 @@ void Adapter::serve() {
             progress();
             run_timers(now_ns());
             const std::uint64_t count = polls.load(std::memory_order_relaxed);
-            if (attending.load(std::memory_order_relaxed) && count == seen_polls) {
+            const std::uint64_t look = now_ns();
+            const bool was_polled = polled;
+            polled = attending.load(std::memory_order_relaxed);
+            if (polled && was_polled && look - looked_at >= tick_ns && count - seen_polls < dense_polls) {
                 attending.store(false, std::memory_order_relaxed);
                 idle_polls = 0;
+                polled = false;
             }
-            seen_polls = count;
-            polled = attending.load(std::memory_order_relaxed);
+            if (!was_polled || look - looked_at >= tick_ns) {
+                seen_polls = count;
+                looked_at = look;
+            }
             if (!polled) {
                 // Whoever writes after this rings; what was written before is taken now.
                 if (directory->wake.exchange(1, std::memory_order_relaxed) == 0) reached = heavy_barrier();

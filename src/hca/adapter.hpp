@@ -95,6 +95,7 @@ struct Adapter {
     std::atomic<bool> attending{false};  // the program polls; the thread only looks now and then
     std::atomic<bool> asleep{false};     // the thread sleeps without a timeout
     std::uint32_t idle_polls = 0;
+    std::uint64_t first_poll = 0;  // of those, ns
     std::uint32_t since_timers = 0;
 
     explicit Adapter();
