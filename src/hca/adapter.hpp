@@ -92,8 +92,9 @@ struct Adapter {
     bool stopping = false;
     int quiet_set = -1, whole_set = -1;  // epoll: without and with the packets that a polling program takes itself
     std::atomic<std::uint64_t> polls{0};
-    std::atomic<bool> attending{false};  // the program polls; the thread only looks now and then
-    std::atomic<bool> asleep{false};     // the thread sleeps without a timeout
+    std::atomic<bool> attending{false};         // the program polls; the thread only looks now and then
+    std::atomic<bool> asleep{false};            // the thread sleeps without a timeout
+    std::atomic<bool> waits_for_events{false};  // the program asked for one, and has not polled densely since
     std::uint32_t idle_polls = 0;
     std::uint64_t first_poll = 0;  // of those, ns
     std::uint32_t since_timers = 0;

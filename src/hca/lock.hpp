@@ -1,33 +1,40 @@
 // The engine's lock, made for one thread that calls all the time and others that come now and then.
 #pragma once
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace loom::hca {
 
-// Leaving is a plain store. A locked instruction there, as in every mutex that keeps track of sleepers, would make each
-// call wait until what it wrote for other processes has reached them. Whoever finds the lock taken spins for some
-// microseconds, then sleeps and looks again.
+// Leaving is a plain store and a look at who waits. A locked instruction there, as in every ordinary mutex, would make
+// each call wait until what it wrote for other processes has reached them. The look may come too early, and a sleeper
+// is then not woken: it looks again by itself after a tenth of a millisecond.
 class EngineLock {
 public:
     void lock() {
         // Whoever waits has looked for longer: a caller that comes back at once must not pass it every time.
         if (waiting_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
-        waiting_.fetch_add(1, std::memory_order_relaxed);
+        waiting_.fetch_add(1, std::memory_order_seq_cst);
         for (unsigned looks = 1;; ++looks) {
             pause();
-            if (!taken_.load(std::memory_order_relaxed) && try_lock()) break;
-            if (looks % spins == 0) {
-                const timespec nap{0, 20'000};
-                nanosleep(&nap, nullptr);
-            }
+            if (taken_.load(std::memory_order_relaxed) == 0 && try_lock()) break;
+            if (looks < spins) continue;
+            const timespec longest{0, 100'000};
+            syscall(SYS_futex, &taken_, FUTEX_WAIT_PRIVATE, 1, &longest, nullptr, 0);
         }
         waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
-    bool try_lock() { return !taken_.exchange(true, std::memory_order_acquire); }
-    void unlock() { taken_.store(false, std::memory_order_release); }
+    bool try_lock() { return taken_.exchange(1, std::memory_order_acquire) == 0; }
+    void unlock() {
+        taken_.store(0, std::memory_order_release);
+        if (waiting_.load(std::memory_order_relaxed) != 0)
+            syscall(SYS_futex, &taken_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
 
 private:
     static void pause() {
@@ -38,9 +45,9 @@ private:
 #endif
     }
 
-    static constexpr unsigned spins = 2000;
-    std::atomic<bool> taken_{false};
-    std::atomic<unsigned> waiting_{0};
+    static constexpr unsigned spins = 100;
+    std::atomic<std::uint32_t> taken_{0};
+    std::atomic<std::uint32_t> waiting_{0};
 };
 
 }  // namespace loom::hca
