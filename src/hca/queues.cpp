@@ -1,7 +1,6 @@
 // Completion queues, channels and asynchronous events as programs use them.
 #include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,24 +26,27 @@ void take_event(int fd) {
 namespace {
 
 constexpr std::uint32_t polls_before_rest = 512, polls_between_rests = 128;  // the latter a power of two
+constexpr std::uint64_t crowded_ns = 800'000;
 
 // A program that polls in vain for long, on a core that others want too, sleeps for a moment: the one it waits for may
-// be among them. Others want it when the kernel took the core away from us since the last look. (sched_yield is worse
-// than nothing on kernels that take a yield as a wish to run last.)
+// be among them. Others want it when so many polls took far longer than they can: the core was taken away meanwhile,
+// and not only by our own thread. (sched_yield is worse than nothing on kernels that take a yield as a wish to run
+// last.)
 void rest_if_idle(bool found) {
     thread_local std::uint32_t in_vain = 0;
-    thread_local long taken_away = 0;
+    thread_local std::uint64_t looked_at = 0;
     if (found) {
         in_vain = 0;
         return;
     }
     if (++in_vain < polls_before_rest || (in_vain & (polls_between_rests - 1)) != 0) return;
-    rusage usage{};
-    getrusage(RUSAGE_THREAD, &usage);
-    if (usage.ru_nivcsw == taken_away) return;
-    taken_away = usage.ru_nivcsw;
+    const std::uint64_t now = now_ns();
+    const bool crowded = in_vain > polls_before_rest && now - looked_at > crowded_ns;
+    looked_at = now;
+    if (!crowded) return;
     const timespec moment{0, 1'000};
     nanosleep(&moment, nullptr);
+    looked_at = now_ns();
 }
 
 // Waits for one event as a read of the descriptor does: blocking unless the program made it non-blocking.
