@@ -1,0 +1,49 @@
+// A started send, receive or put: what the transport keeps about it until it is finished.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "loom/base/error.hpp"
+#include "loom/base/ids.hpp"
+
+namespace loom::transport {
+
+// What a receive and a send must have in common besides their ranks. Whoever uses a transport divides the bits.
+using Tag = Id<struct MessageTagTag, std::uint64_t>;
+
+// A rank ended, or can no longer be reached.
+class RankLost : public Error {
+public:
+    RankLost(Rank who, const std::string& why) : Error(why), rank(who) {}
+    Rank rank;
+};
+
+// Owned by the caller, who keeps it in place and untouched from the start of an operation until it is finished. Free to
+// use again then, also inside `finished`.
+struct Message {
+    enum class Outcome : std::uint8_t {
+        pending,
+        done,
+        truncated,  // the message was longer than the memory for it, of which every byte may have been written
+        lost,       // the other rank is gone
+    };
+
+    // Called once, from progress() or from starting another operation, when an operation that did not finish at once
+    // has finished, whatever its outcome; never when starting it answered `true`. May start operations.
+    void (*finished)(Message&) = nullptr;
+    void* owner = nullptr;    // free for the caller
+    std::uint32_t index = 0;  // free for the caller
+    Outcome outcome = Outcome::done;
+
+    // The rest belongs to the transport while the operation is pending.
+    Rank peer;
+    Tag tag;
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t note = 0;
+    Message* next = nullptr;
+    Message* previous = nullptr;
+};
+
+}  // namespace loom::transport

@@ -1,0 +1,84 @@
+// How a message gets from rank to rank: the one narrow interface above verbs, MPI and threads.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "loom/base/ids.hpp"
+#include "loom/transport/message.hpp"
+
+namespace loom::transport {
+
+// Memory of a rank that others may write: what it sends them so that they can. Plain bytes, to be passed on as they
+// are.
+struct RemoteMemory {
+    std::uint64_t address = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t key = 0;
+};
+
+// A put_notify of `from` has arrived, and all it wrote with it.
+struct Notification {
+    Rank from;
+    std::uint32_t value = 0;
+};
+
+// One rank's end. Not thread-safe: one thread at a time is inside. Operations between the same two ranks with the same
+// tag match in the order in which they were started; there is no receive from any rank and none of any tag. Every
+// start hands over what it can at once (test-on-init): a small message to a rank that has room is on its way when
+// send() returns. Data must stay unchanged until a send is finished, and is there when a receive is.
+class Transport {
+public:
+    virtual ~Transport() = default;
+
+    [[nodiscard]] virtual std::string_view name() const = 0;    // "verbs", "mpi", "local"
+    [[nodiscard]] virtual std::string description() const = 0;  // one line: adapter, path, eager limit
+    [[nodiscard]] virtual Rank rank() const = 0;
+    [[nodiscard]] virtual std::uint32_t size() const = 0;
+    // Which host each rank runs on, as small numbers in the order of first appearance; by rank.
+    [[nodiscard]] virtual std::span<const std::uint32_t> hosts() const = 0;
+
+    // True: finished already, and message.outcome says how. To itself (to == rank()) works like to others.
+    [[nodiscard]] virtual bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) = 0;
+    // A message may be shorter than the memory for it; message.bytes says how long it was.
+    [[nodiscard]] virtual bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) = 0;
+
+    // Makes memory writable for other ranks (until unexpose). Cost: a registration.
+    [[nodiscard]] virtual RemoteMemory expose(std::span<std::byte> memory) = 0;
+    virtual void unexpose(const RemoteMemory& memory) = 0;
+    // Writes into memory that `to` exposed; finished when `data` may change again and everything is at the target.
+    [[nodiscard]] virtual bool put(Rank to, const RemoteMemory& where, std::uint64_t offset,
+                                   std::span<const std::byte> data, Message& message) = 0;
+    // The same, and then tells the target, whose next_notification() will answer `value` once the data is there.
+    [[nodiscard]] virtual bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
+                                          std::span<const std::byte> data, std::uint32_t value, Message& message) = 0;
+    [[nodiscard]] virtual std::optional<Notification> next_notification() = 0;
+
+    // Memory that others reach with plain stores where the transport has such (shared memory inside a host), 64-byte
+    // aligned and zeroed; at least ordinary memory. Throws Error when there is none. Freed with the transport at last.
+    [[nodiscard]] virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
+    virtual void release(std::span<std::byte> memory) = 0;
+
+    // Moves everything forward as far as it goes without waiting and calls `finished`. True when anything happened.
+    // Costs some tens of nanoseconds when nothing did. Throws Error when the transport itself is broken.
+    virtual bool progress() = 0;
+
+    // Sleeping instead of polling, for progress threads. While events are on, peers make what they send wake us (which
+    // costs them and us more than polling).
+    virtual void set_events(bool on) = 0;
+    // Blocks until something may have arrived, interrupt() was called, or the time is up, with no core used. Only
+    // while events are on; called without being "inside": another thread may use the transport meanwhile.
+    virtual void sleep(std::chrono::microseconds most) = 0;
+    virtual void interrupt() = 0;  // from any thread
+
+    // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
+    [[nodiscard]] virtual std::optional<Rank> lost() const = 0;
+};
+
+}  // namespace loom::transport
