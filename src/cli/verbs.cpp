@@ -40,23 +40,6 @@ void apply(const VerbsSettings& settings) {
     hca::check_environment();
 }
 
-std::filesystem::path verbs_library() {
-    namespace fs = std::filesystem;
-    if (const char* given = std::getenv("LOOM_VERBS_LIBRARY"); given != nullptr && *given != '\0') {
-        if (!fs::exists(given))
-            throw UsageError(std::string("LOOM_VERBS_LIBRARY='") + given + "': there is no such file");
-        return fs::absolute(given);
-    }
-    std::error_code hidden;
-    const fs::path folder = fs::read_symlink("/proc/self/exe", hidden).parent_path();
-    if (hidden) throw UsageError("cannot find libloom-verbs.so without /proc; set LOOM_VERBS_LIBRARY");
-    const fs::path built = folder / "../../lib/libloom-verbs.so", installed = folder / "../lib/libloom-verbs.so";
-    for (const fs::path& candidate : {built, installed})
-        if (fs::exists(candidate)) return fs::canonical(candidate);
-    throw UsageError("cannot find libloom-verbs.so, neither as " + built.lexically_normal().string() + " nor as " +
-                     installed.lexically_normal().string() + "; build it, or set LOOM_VERBS_LIBRARY");
-}
-
 void add_verbs(CLI::App& program, int&) {
     CLI::App* app = program.add_subcommand("verbs", "Run programs that speak verbs on software HCAs; look at them");
     app->require_subcommand(1);

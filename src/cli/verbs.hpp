@@ -23,7 +23,6 @@ void apply(const VerbsSettings& settings);
 
 // libloom-verbs.so: LOOM_VERBS_LIBRARY, or beside the program in its build tree or its installed one.
 // Throws UsageError that says where it was looked for.
-[[nodiscard]] std::filesystem::path verbs_library();
 
 // The file that execvp would run. Throws UsageError when there is none, or when a library cannot be preloaded into it:
 // static programs, programs that change their user, group or capabilities, and those of other machines. A script

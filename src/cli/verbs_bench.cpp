@@ -21,6 +21,7 @@
 #include "loom/base/random.hpp"
 #include "loom/base/table.hpp"
 #include "loom/hca/counters.hpp"
+#include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
 
@@ -159,7 +160,7 @@ std::vector<VerbsSpeed> near_side(VerbsSide& side) {
 }
 
 // The other process: ends with this one, and says nothing but what went wrong.
-[[noreturn]] void run_far_side(const VerbsFunctions& verbs, int socket) {
+[[noreturn]] void run_far_side(const verbs::Functions& verbs, int socket) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int code = 0;
     try {
@@ -172,7 +173,7 @@ std::vector<VerbsSpeed> near_side(VerbsSide& side) {
     _exit(code);
 }
 
-std::vector<VerbsSpeed> measure(const VerbsFunctions& verbs) {
+std::vector<VerbsSpeed> measure(const verbs::Functions& verbs) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) throw IoError("cannot make a socket pair");
     signal(SIGPIPE, SIG_IGN);
@@ -210,7 +211,7 @@ void run(const Options& options) {
 std::vector<VerbsSpeed> bench_verbs(VerbsSettings settings) {
     if (settings.hcas.empty() && std::getenv("LOOM_VERBS_HCAS") == nullptr) settings.hcas = "2";
     apply(settings);
-    const VerbsFunctions verbs(verbs_library().string());
+    const verbs::Functions verbs(verbs::soft_library().string());
     return measure(verbs);
 }
 

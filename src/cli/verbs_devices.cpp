@@ -12,9 +12,9 @@
 
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
-#include "cli/verbs_functions.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/table.hpp"
+#include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
 
@@ -36,7 +36,7 @@ std::string gid_text(const ibv_gid& gid) {
     return text;
 }
 
-Row look_at(const VerbsFunctions& library, ibv_device* device) {
+Row look_at(const verbs::Functions& library, ibv_device* device) {
     ibv_context* const context = library.open_device(device);
     if (context == nullptr) throw IoError(fmt::format("cannot open {}: {}", device->name, std::strerror(errno)));
     ibv_device_attr_ex attributes{};
@@ -62,7 +62,7 @@ Row look_at(const VerbsFunctions& library, ibv_device* device) {
 
 void run(const Options& options) {
     apply(options.settings);
-    const VerbsFunctions library(verbs_library().string());
+    const verbs::Functions library(verbs::soft_library().string());
     ibv_device** const list = library.get_device_list(nullptr);
     if (list == nullptr) throw IoError(fmt::format("cannot list devices: {}", std::strerror(errno)));
     std::vector<Row> rows;

@@ -11,6 +11,7 @@
 #include "cli/verbs.hpp"
 #include "loom/base/error.hpp"
 #include "loom/hca/settings.hpp"
+#include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
 
@@ -49,7 +50,7 @@ nlohmann::ordered_json environment() {
 void run(const Options& options) {
     const std::vector<std::string>& words = options.words;
     const std::string program = preloadable_program(words.front()).string();
-    const std::string library = verbs_library().string();
+    const std::string library = verbs::soft_library().string();
     if (library.find_first_of(": ") != std::string::npos)
         throw UsageError(library + ": the dynamic linker takes no path with a blank or a colon in LD_PRELOAD");
     apply(options.settings);

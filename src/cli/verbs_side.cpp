@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "loom/base/error.hpp"
+#include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
 
@@ -52,7 +53,7 @@ void read_all(int fd, void* data, std::size_t size) {
 
 }  // namespace
 
-VerbsSide::VerbsSide(const VerbsFunctions& verbs, std::size_t device, std::size_t bytes, int socket)
+VerbsSide::VerbsSide(const verbs::Functions& verbs, std::size_t device, std::size_t bytes, int socket)
     : verbs_(verbs), socket_(socket), memory_(bytes) {
     open(device);
     pd_ = made("make a protection domain", verbs_.alloc_pd(context_));

@@ -4,8 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "cli/verbs_functions.hpp"
+#include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
 
@@ -13,7 +12,7 @@ namespace loom::cli {
 class VerbsSide {
 public:
     // Device number `device` of the list, `bytes` of registered memory.
-    VerbsSide(const VerbsFunctions& verbs, std::size_t device, std::size_t bytes, int socket);
+    VerbsSide(const verbs::Functions& verbs, std::size_t device, std::size_t bytes, int socket);
     ~VerbsSide();
     VerbsSide(const VerbsSide&) = delete;
     VerbsSide& operator=(const VerbsSide&) = delete;
@@ -45,7 +44,7 @@ private:
     void open(std::size_t device);
     void modify(ibv_qp_attr& attr, ibv_qp_state state, int mask);
 
-    const VerbsFunctions& verbs_;
+    const verbs::Functions& verbs_;
     int socket_;
     std::string device_;
     std::vector<std::uint8_t> memory_;

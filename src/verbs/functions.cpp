@@ -1,0 +1,123 @@
+#include "loom/verbs/functions.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "loom/base/error.hpp"
+
+namespace loom::verbs {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+template <class Function>
+void find(void* handle, const char* name, Function& function) {
+    function = reinterpret_cast<Function>(dlsym(handle, name));
+    if (function == nullptr) throw IoError(std::string("no ") + name + " in the verbs library");
+}
+
+constexpr const char* system_library = "libibverbs.so.1";
+
+// The folder of the program or shared library into which this code was linked; empty when nobody knows.
+fs::path own_folder() {
+    std::error_code gone;
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) != 0 && info.dli_fname != nullptr &&
+        fs::path(info.dli_fname).extension() == ".so")
+        if (const fs::path self = fs::canonical(info.dli_fname, gone); !gone) return self.parent_path();
+    // A program's name is as it was called; /proc has the file.
+    const fs::path program = fs::read_symlink("/proc/self/exe", gone);
+    return gone ? fs::path() : program.parent_path();
+}
+
+bool lists_devices(const Functions& functions) {
+    int count = 0;
+    ibv_device** list = functions.get_device_list(&count);
+    if (list == nullptr) return false;
+    functions.free_device_list(list);
+    return count > 0;
+}
+
+Adapter soft(const std::string& why) {
+    const std::string library = soft_library().string();
+    return {Functions(library), true, library, why};
+}
+
+Adapter choose() {
+    const char* asked = std::getenv("LOOM_HCA");
+    const std::string how = asked == nullptr || *asked == '\0' ? "auto" : asked;
+    if (how == "soft") return soft("LOOM_HCA=soft");
+    if (how == "system") return {Functions(system_library), false, system_library, "LOOM_HCA=system"};
+    if (how != "auto") throw UsageError("LOOM_HCA='" + how + "': expected auto, system or soft");
+    try {
+        const Functions functions(system_library);
+        if (lists_devices(functions)) return {functions, false, system_library, "the system's library lists a device"};
+    } catch (const IoError&) {
+        return soft("the system has no libibverbs");
+    }
+    return soft("the system's library lists no device");
+}
+
+}  // namespace
+
+Functions::Functions(const std::string& library) {
+    void* const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) throw IoError("cannot load " + library + ": " + dlerror());
+    find(handle, "ibv_get_device_list", get_device_list);
+    find(handle, "ibv_free_device_list", free_device_list);
+    find(handle, "ibv_get_device_name", get_device_name);
+    find(handle, "ibv_open_device", open_device);
+    find(handle, "ibv_close_device", close_device);
+    find(handle, "ibv_query_device", query_device);
+    find(handle, "ibv_query_port", query_port);
+    find(handle, "ibv_query_gid", query_gid);
+    find(handle, "ibv_alloc_pd", alloc_pd);
+    find(handle, "ibv_dealloc_pd", dealloc_pd);
+    find(handle, "ibv_reg_mr_iova2", reg_mr);
+    find(handle, "ibv_dereg_mr", dereg_mr);
+    find(handle, "ibv_create_comp_channel", create_comp_channel);
+    find(handle, "ibv_destroy_comp_channel", destroy_comp_channel);
+    find(handle, "ibv_create_cq", create_cq);
+    find(handle, "ibv_destroy_cq", destroy_cq);
+    find(handle, "ibv_get_cq_event", get_cq_event);
+    find(handle, "ibv_ack_cq_events", ack_cq_events);
+    find(handle, "ibv_create_srq", create_srq);
+    find(handle, "ibv_destroy_srq", destroy_srq);
+    find(handle, "ibv_create_qp", create_qp);
+    find(handle, "ibv_modify_qp", modify_qp);
+    find(handle, "ibv_destroy_qp", destroy_qp);
+    find(handle, "ibv_create_ah", create_ah);
+    find(handle, "ibv_destroy_ah", destroy_ah);
+    find(handle, "ibv_attach_mcast", attach_mcast);
+    find(handle, "ibv_detach_mcast", detach_mcast);
+    find(handle, "ibv_wc_status_str", wc_status_str);
+}
+
+const Adapter& adapter() {
+    static const Adapter chosen = choose();
+    return chosen;
+}
+
+fs::path soft_library() {
+    if (const char* given = std::getenv("LOOM_VERBS_LIBRARY"); given != nullptr && *given != '\0') {
+        if (!fs::exists(given))
+            throw UsageError(std::string("LOOM_VERBS_LIBRARY='") + given + "': there is no such file");
+        return fs::absolute(given);
+    }
+    const fs::path name = "libloom-verbs.so";
+    std::vector<fs::path> places;
+    if (const fs::path folder = own_folder(); !folder.empty())
+        places = {folder / name, folder / "lib" / name, folder / "../lib" / name, folder / "../../lib" / name};
+    places.push_back(fs::path(LOOM_LIBRARY_FOLDER) / name);
+    std::error_code gone;
+    for (const fs::path& place : places)
+        if (fs::exists(place, gone)) return fs::canonical(place);
+    std::string all;
+    for (const fs::path& place : places) all += (all.empty() ? "" : ", ") + place.lexically_normal().string();
+    throw UsageError("cannot find libloom-verbs.so (looked for " + all + "); build it, or set LOOM_VERBS_LIBRARY");
+}
+
+}  // namespace loom::verbs
