@@ -3,11 +3,14 @@
 
 #include "loom/base/error.hpp"
 #include "reference/loggops.hpp"
+#include "reference/random_schedules.hpp"
 #include "sim/engines.hpp"
-#include "sim/random_schedules.hpp"
 
 namespace loom::sim {
 namespace {
+
+using reference::make_random;
+using reference::RandomSchedule;
 
 struct Case {
     const char* name;

@@ -7,7 +7,7 @@
 #include "loom/base/random.hpp"
 #include "loom/traffic/schedule.hpp"
 
-namespace loom::sim {
+namespace loom::reference {
 
 struct RandomSchedule {
     std::uint32_t ranks = 4;
@@ -19,6 +19,7 @@ struct RandomSchedule {
     std::uint32_t most_work = 20;  // nanoseconds; 0 is drawn, too
     bool wild = false;             // receives that take anything
     bool narrow = false;           // most messages go to rank 0
+    bool local = false;            // copies and reductions, too
 };
 
 inline traffic::Schedule make_random(const RandomSchedule& shape, std::uint64_t seed) {
@@ -43,6 +44,11 @@ inline traffic::Schedule make_random(const RandomSchedule& shape, std::uint64_t 
         if (random.below(2) == 0)
             add(random.below(shape.ranks),
                 {.amount = random.below(shape.most_work + 1) * 1000u, .peer = {}, .kind = traffic::OpKind::compute});
+        if (shape.local)
+            add(random.below(shape.ranks),
+                {.amount = random.below(shape.most_bytes + 1),
+                 .peer = {},
+                 .kind = random.below(2) == 0 ? traffic::OpKind::copy : traffic::OpKind::reduce});
         add(from, {.amount = bytes, .peer = Rank{to}, .tag = tag, .kind = traffic::OpKind::send});
         traffic::Op receive{.amount = bytes, .peer = Rank{from}, .tag = tag, .kind = traffic::OpKind::receive};
         if (shape.wild && random.below(4) == 0) receive.peer = traffic::any_rank;
@@ -52,4 +58,4 @@ inline traffic::Schedule make_random(const RandomSchedule& shape, std::uint64_t 
     return builder.build();
 }
 
-}  // namespace loom::sim
+}  // namespace loom::reference

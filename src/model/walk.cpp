@@ -1,0 +1,450 @@
+#include "loom/model/walk.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "loom/base/error.hpp"
+
+namespace loom::model {
+
+namespace {
+
+using traffic::Op;
+using traffic::OpIndex;
+using traffic::OpKind;
+
+Time per_byte(std::int64_t ps, std::uint64_t bytes) {
+    return Time{bytes == 0 ? 0 : ps * static_cast<std::int64_t>(bytes - 1)};
+}
+
+void check(const MessageCosts& m) {
+    for (const Time time : {m.send, m.send_first, m.gap, m.latency, m.take})
+        if (time.ps < 0) throw UsageError("the costs of messages must not be negative");
+    if (m.send_byte < 0 || m.gap_byte < 0 || m.take_byte < 0)
+        throw UsageError("the costs of a byte must not be negative");
+}
+
+// The sum of everything that takes time is an end that none passes.
+void check_length(const traffic::Schedule& schedule, const Charges& c) {
+    check(c.small);
+    check(c.large);
+    if (c.local.copy < 0 || c.local.reduce < 0 || c.local.step.ps < 0 || c.ready.ps < 0)
+        throw UsageError("the costs of local operations must not be negative");
+    if (c.free == 0) throw UsageError("an adapter works on at least one message at a time");
+    double length = 0;
+    for (const Op& op : schedule.ops()) {
+        const auto amount = static_cast<double>(op.amount);
+        const MessageCosts& m = op.amount > c.limit ? c.large : c.small;
+        const auto ps = [](Time time) { return static_cast<double>(time.ps); };
+        switch (op.kind) {
+            case OpKind::send:
+                length += ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + ps(m.latency) + ps(m.take) + ps(c.ready) +
+                          amount * static_cast<double>(m.send_byte) + 2 * amount * static_cast<double>(m.gap_byte) +
+                          amount * static_cast<double>(m.take_byte);
+                break;
+            case OpKind::receive:
+                break;
+            case OpKind::compute:
+                length += amount;
+                break;
+            case OpKind::copy:
+                length += ps(c.local.step) + amount * static_cast<double>(c.local.copy);
+                break;
+            case OpKind::reduce:
+                length += ps(c.local.step) + amount * static_cast<double>(c.local.reduce);
+                break;
+        }
+    }
+    if (length > 4e18) throw Error("the schedule may last longer than 46 days, which is all that can be predicted");
+}
+
+// Events by time and number. Those that wait for the same core and adapter stand in one heap, of which only the first
+// is among the events: all of them would try again at the same moment.
+class Walk {
+public:
+    Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts);
+    Prediction run();
+
+private:
+    static constexpr OpIndex none = 0xffffffffu;
+    enum class What : std::uint8_t { operation, head, take, wake };
+    // What waits for a core alone, or for one and a side of an adapter. Small and large messages may find room in an
+    // adapter at different times.
+    enum class Line : std::uint8_t { local, send_small, send_large, take_small, take_large };
+    static constexpr std::uint32_t lines = 5;
+
+    struct Event {
+        Time time;
+        std::uint64_t number;
+        std::uint32_t about;  // an operation; of a message its send; of a wake the queue
+        What what;
+        bool operator>(const Event& other) const {
+            return time != other.time ? time > other.time : number > other.number;
+        }
+    };
+    struct Waiting {
+        std::uint64_t number;
+        OpIndex op;
+        What what;
+        bool operator>(const Waiting& other) const { return number > other.number; }
+    };
+    struct Core {
+        Time free;
+        Time worked;        // when the last work was over that took time
+        bool sent = false;  // it was a send
+    };
+    struct State {
+        std::uint32_t rank = 0, waits = 0;
+        Time ready, posted, sent;
+        Time took = never;
+        OpIndex partner = none;
+        OpIndex next = none;  // in the one list of its receiver in which it is
+        bool announced = false;
+    };
+    struct List {
+        OpIndex first = none, last = none;
+    };
+
+    [[nodiscard]] bool is_large(const Op& op) const { return op.amount > c_.limit; }
+    [[nodiscard]] const MessageCosts& costs(const Op& op) const { return is_large(op) ? c_.large : c_.small; }
+    [[nodiscard]] std::uint32_t core_of(std::uint32_t rank, const Op& op) const { return rank * cpus_ + op.cpu; }
+    [[nodiscard]] std::uint32_t nic_of(std::uint32_t rank, const Op& op) const { return rank * nics_ + op.nic; }
+    [[nodiscard]] Time room(Time busy_until, const MessageCosts& costs) const {
+        return busy_until - costs.gap * (c_.free - 1);
+    }
+    [[nodiscard]] Time* host_core(std::uint32_t rank) {
+        Time* const first = host_cores_.data() + std::size_t{hosts_.empty() ? 0 : hosts_[rank]} * c_.host_cores;
+        return std::min_element(first, first + c_.host_cores);
+    }
+    [[nodiscard]] Time core_free(std::uint32_t rank, const Op& op) {
+        const Time own = cores_[core_of(rank, op)].free;
+        return c_.host_cores == 0 ? own : std::max(own, *host_core(rank));
+    }
+    // Work that takes no time does not part the sends of a burst.
+    void busy(std::uint32_t rank, const Op& op, Time now, Time until, bool sent) {
+        Core& core = cores_[core_of(rank, op)];
+        core.free = until;
+        if (c_.host_cores != 0) *host_core(rank) = until;
+        if (until == now && !sent) return;
+        core.sent = sent;
+        core.worked = until;
+    }
+
+    void push(const Event& event) {
+        events_.push_back(event);
+        std::push_heap(events_.begin(), events_.end(), std::greater<>{});
+    }
+    void put(Time time, What what, OpIndex op) { push({time, numbers_++, op, what}); }
+    [[nodiscard]] std::uint32_t queue_of(std::uint32_t rank, const Op& op, Line line) const {
+        return (core_of(rank, op) * nics_ + op.nic) * lines + static_cast<std::uint32_t>(line);
+    }
+    bool try_later(const Event& event, Time free, std::uint32_t queue);
+    void wake(const Event& event);
+    [[nodiscard]] Time free_for(const Waiting& waiting);
+
+    void play(const Event& event);
+    void play_local(const Event& event, const Op& op);
+    void play_send(const Event& event, const Op& op);
+    void play_head(const Event& event, const Op& op);
+    void play_take(const Event& event, const Op& op);
+    void play_receive(const Event& event);
+    void meet_receive(OpIndex send);
+    void finish_message(OpIndex send, Time now);
+
+    [[nodiscard]] bool fits(OpIndex send, OpIndex receive) const;
+    void append(List& list, OpIndex op);
+    template <class Fits>
+    OpIndex take_first(List& list, Fits fits);
+
+    void begin(OpIndex op, Time when);
+    void complete(OpIndex op, Time when);
+    void release(OpIndex op, bool on_start, Time when);
+    void begin_freed();
+
+    const traffic::Schedule& schedule_;
+    const Charges& c_;
+    std::span<const std::uint32_t> hosts_;
+    std::uint32_t cpus_ = 1, nics_ = 1;
+    std::vector<State> ops_;
+    std::vector<Span> spans_;
+    std::vector<Core> cores_;
+    std::vector<Time> out_, in_;
+    std::vector<Time> host_cores_;
+    std::vector<List> posted_, waiting_;  // by receiver
+    std::vector<std::vector<Waiting>> queues_;
+    std::vector<Event> events_;
+    std::vector<OpIndex> freed_;
+    std::uint64_t numbers_ = 0;
+    std::size_t open_;
+};
+
+Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts)
+    : schedule_(schedule), c_(charges), hosts_(hosts), open_(schedule.size()) {
+    const std::size_t ranks = schedule.ranks();
+    for (const Op& op : schedule.ops()) {
+        cpus_ = std::max<std::uint32_t>(cpus_, op.cpu + 1u);
+        nics_ = std::max<std::uint32_t>(nics_, op.nic + 1u);
+    }
+    ops_.resize(schedule.size());
+    spans_.resize(schedule.size());
+    cores_.resize(ranks * cpus_);
+    out_.resize(ranks * nics_);
+    in_.resize(ranks * nics_);
+    posted_.resize(ranks);
+    waiting_.resize(ranks);
+    queues_.resize(ranks * cpus_ * nics_ * lines);
+    if (c_.host_cores != 0) {
+        std::uint32_t count = 1;
+        for (std::size_t rank = 0; rank < hosts_.size(); ++rank) count = std::max(count, hosts_[rank] + 1);
+        host_cores_.resize(std::size_t{count} * c_.host_cores);
+    }
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const OpIndex first = schedule.first(Rank{rank});
+        const auto end = first + static_cast<OpIndex>(schedule.ops(Rank{rank}).size());
+        for (OpIndex op = first; op < end; ++op) {
+            ops_[op].rank = rank;
+            ops_[op].waits = schedule.waits_for(op);
+            if (ops_[op].waits == 0) freed_.push_back(op);
+        }
+    }
+}
+
+Prediction Walk::run() {
+    begin_freed();
+    while (!events_.empty()) {
+        std::pop_heap(events_.begin(), events_.end(), std::greater<>{});
+        const Event event = events_.back();
+        events_.pop_back();
+        if (event.what == What::wake)
+            wake(event);
+        else
+            play(event);
+        begin_freed();
+    }
+
+    Prediction prediction;
+    prediction.finished = open_ == 0;
+    prediction.ends.resize(schedule_.ranks());
+    for (std::size_t core = 0; core < cores_.size(); ++core)
+        prediction.ends[core / cpus_] = std::max(prediction.ends[core / cpus_], cores_[core].free);
+    for (std::size_t op = 0; op < spans_.size() && open_ > 0; ++op)
+        if (spans_[op].end == never) prediction.ends[ops_[op].rank] = never;
+    prediction.ops = std::move(spans_);
+    return prediction;
+}
+
+// True, and the event kept, while what it needs is busy.
+bool Walk::try_later(const Event& event, Time free, std::uint32_t queue) {
+    if (free <= event.time) return false;
+    std::vector<Waiting>& waiting = queues_[queue];
+    waiting.push_back({event.number, event.about, event.what});
+    std::push_heap(waiting.begin(), waiting.end(), std::greater<>{});
+    if (waiting.front().number == event.number) push({free, event.number, queue, What::wake});
+    return true;
+}
+
+// One that is no longer the first was overtaken, or has had its turn.
+void Walk::wake(const Event& event) {
+    std::vector<Waiting>& waiting = queues_[event.about];
+    if (waiting.empty() || waiting.front().number != event.number) return;
+    const Waiting first = waiting.front();
+    std::pop_heap(waiting.begin(), waiting.end(), std::greater<>{});
+    waiting.pop_back();
+    play({event.time, first.number, first.op, first.what});
+    if (waiting.empty() || waiting.front().number == first.number) return;
+    push({std::max(event.time, free_for(waiting.front())), waiting.front().number, event.about, What::wake});
+}
+
+Time Walk::free_for(const Waiting& waiting) {
+    const Op& op = schedule_.op(waiting.op);
+    if (waiting.what == What::operation) {
+        const std::uint32_t rank = ops_[waiting.op].rank;
+        const Time core = core_free(rank, op);
+        return op.kind == OpKind::send ? std::max(core, room(out_[nic_of(rank, op)], costs(op))) : core;
+    }
+    const std::uint32_t rank = op.peer.value;
+    const Time core = core_free(rank, op);
+    return c_.taking == Taking::during_arrival ? std::max(core, room(in_[nic_of(rank, op)], costs(op))) : core;
+}
+
+void Walk::play(const Event& event) {
+    const Op& op = schedule_.op(event.about);
+    if (event.what == What::head) return play_head(event, op);
+    if (event.what == What::take) return play_take(event, op);
+    if (op.kind == OpKind::send) return play_send(event, op);
+    if (op.kind == OpKind::receive) return play_receive(event);
+    play_local(event, op);
+}
+
+void Walk::play_local(const Event& event, const Op& op) {
+    const std::uint32_t rank = ops_[event.about].rank;
+    if (try_later(event, core_free(rank, op), queue_of(rank, op, Line::local))) return;
+    const auto amount = static_cast<std::int64_t>(op.amount);
+    const Time work = op.kind == OpKind::compute
+                          ? Time{amount}
+                          : c_.local.step + Time{amount * (op.kind == OpKind::copy ? c_.local.copy : c_.local.reduce)};
+    busy(rank, op, event.time, event.time + work, false);
+    begin(event.about, event.time);
+    complete(event.about, event.time + work);
+}
+
+void Walk::play_send(const Event& event, const Op& op) {
+    State& state = ops_[event.about];
+    Time& out = out_[nic_of(state.rank, op)];
+    const bool large = is_large(op);
+    const MessageCosts& m = costs(op);
+    const Time free = std::max(core_free(state.rank, op), room(out, m));
+    if (try_later(event, free, queue_of(state.rank, op, large ? Line::send_large : Line::send_small))) return;
+    if (!state.announced) {
+        state.announced = true;
+        begin(event.about, event.time);
+        if (c_.waits_for == Large::ready) meet_receive(event.about);
+    }
+    if (large && c_.waits_for == Large::ready) {
+        if (state.partner == none) return;  // the receive will call again
+        const Time word = ops_[state.partner].posted + c_.ready;
+        if (word > event.time) return push({word, event.number, event.about, What::operation});
+    }
+    const Core& core = cores_[core_of(state.rank, op)];
+    const bool warm = core.sent && state.ready <= core.worked;
+    const Time posted = event.time + m.send + (warm ? Time{} : m.send_first);
+    state.sent = posted + per_byte(m.send_byte, op.amount);
+    busy(state.rank, op, event.time, state.sent, true);
+    out = std::max(out, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
+    put(posted + m.latency, What::head, event.about);
+    if (!large || c_.waits_for != Large::match) complete(event.about, state.sent);
+}
+
+// The first byte of a message is at the receiver's adapter.
+void Walk::play_head(const Event& event, const Op& op) {
+    if (c_.taking == Taking::during_arrival) return play_take({event.time, event.number, event.about, What::take}, op);
+    Time& in = in_[nic_of(op.peer.value, op)];
+    const MessageCosts& m = costs(op);
+    const Time bytes = per_byte(m.gap_byte, op.amount);
+    const Time begins = std::max(event.time, room(in, m));
+    in = std::max(in, begins) + m.gap + bytes;
+    put(begins + bytes, What::take, event.about);
+}
+
+void Walk::play_take(const Event& event, const Op& op) {
+    const std::uint32_t rank = op.peer.value;
+    const MessageCosts& m = costs(op);
+    Time& in = in_[nic_of(rank, op)];
+    const bool with_adapter = c_.taking == Taking::during_arrival;
+    Time free = core_free(rank, op);
+    if (with_adapter) free = std::max(free, room(in, m));
+    if (try_later(event, free, queue_of(rank, op, is_large(op) ? Line::take_large : Line::take_small))) return;
+    if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
+    State& state = ops_[event.about];
+    state.took = event.time + m.take + per_byte(m.take_byte, op.amount);
+    busy(rank, op, event.time, state.took, false);
+    if (c_.waits_for != Large::ready) meet_receive(event.about);
+    if (state.partner != none) finish_message(event.about, event.time);
+}
+
+void Walk::play_receive(const Event& event) {
+    const OpIndex receive = event.about;
+    begin(receive, event.time);
+    ops_[receive].posted = event.time;
+    const OpIndex send =
+        take_first(waiting_[ops_[receive].rank], [&](OpIndex waiting) { return fits(waiting, receive); });
+    if (send == none) return append(posted_[ops_[receive].rank], receive);
+    ops_[send].partner = receive;
+    if (c_.waits_for == Large::ready && is_large(schedule_.op(send)))
+        put(event.time + c_.ready, What::operation, send);
+    else if (ops_[send].took != never)
+        finish_message(send, event.time);
+}
+
+void Walk::meet_receive(OpIndex send) {
+    const std::uint32_t to = schedule_.op(send).peer.value;
+    ops_[send].partner = take_first(posted_[to], [&](OpIndex receive) { return fits(send, receive); });
+    if (ops_[send].partner == none) append(waiting_[to], send);
+}
+
+// The message is there and its receive is posted.
+void Walk::finish_message(OpIndex send, Time now) {
+    const Op& op = schedule_.op(send);
+    State& state = ops_[send];
+    if (is_large(op) && c_.waits_for == Large::match) {
+        Time& free = cores_[core_of(state.rank, op)].free;
+        Time& out = out_[nic_of(state.rank, op)];
+        free = std::max(free, now);
+        out = std::max(out, now);
+        complete(send, std::max(now, state.sent));
+    }
+    complete(state.partner, std::max(now, state.took));
+}
+
+bool Walk::fits(OpIndex send, OpIndex receive) const {
+    const Op& to = schedule_.op(receive);
+    return (to.peer == traffic::any_rank || to.peer.value == ops_[send].rank) &&
+           (to.tag == traffic::any_tag || to.tag == schedule_.op(send).tag);
+}
+
+void Walk::append(List& list, OpIndex op) {
+    ops_[op].next = none;
+    (list.last == none ? list.first : ops_[list.last].next) = op;
+    list.last = op;
+}
+
+template <class Fits>
+OpIndex Walk::take_first(List& list, Fits fits) {
+    OpIndex before = none;
+    for (OpIndex op = list.first; op != none; before = op, op = ops_[op].next) {
+        if (!fits(op)) continue;
+        (before == none ? list.first : ops_[before].next) = ops_[op].next;
+        if (list.last == op) list.last = before;
+        return op;
+    }
+    return none;
+}
+
+void Walk::begin(OpIndex op, Time when) {
+    spans_[op].begin = when;
+    release(op, true, when);
+}
+
+void Walk::complete(OpIndex op, Time when) {
+    spans_[op].end = when;
+    --open_;
+    release(op, false, when);
+}
+
+void Walk::release(OpIndex op, bool on_start, Time when) {
+    for (const traffic::Successor& next : schedule_.successors(op)) {
+        if (next.on_start != on_start) continue;
+        State& state = ops_[next.op];
+        state.ready = std::max(state.ready, when);
+        if (--state.waits == 0) freed_.push_back(next.op);
+    }
+}
+
+// Operations that may now begin, rank by rank, sends before receives before the rest.
+void Walk::begin_freed() {
+    const auto order = [&](OpIndex op) {
+        const OpKind kind = schedule_.op(op).kind;
+        return std::uint64_t{ops_[op].rank} << 2 | (kind == OpKind::send ? 0u : kind == OpKind::receive ? 1u : 2u);
+    };
+    if (freed_.size() > 1)
+        std::stable_sort(freed_.begin(), freed_.end(), [&](OpIndex a, OpIndex b) { return order(a) < order(b); });
+    for (const OpIndex index : freed_) {
+        const Op& op = schedule_.op(index);
+        const std::uint32_t rank = ops_[index].rank;
+        Time time = std::max(ops_[index].ready, cores_[core_of(rank, op)].free);
+        if (op.kind == OpKind::send) time = std::max(time, room(out_[nic_of(rank, op)], costs(op)));
+        put(time, What::operation, index);
+    }
+    freed_.clear();
+}
+
+}  // namespace
+
+Prediction walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts) {
+    check_length(schedule, charges);
+    if (!hosts.empty() && hosts.size() != schedule.ranks())
+        throw UsageError("there must be a host for each rank of the schedule");
+    return Walk(schedule, charges, hosts).run();
+}
+
+}  // namespace loom::model

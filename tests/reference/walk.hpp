@@ -1,0 +1,267 @@
+// The walk of a schedule as it is told: every event in turn, one that finds its core, adapter or host busy tries again
+// when those are free, and matching goes through lists. Slow and obvious.
+#pragma once
+
+#include <algorithm>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "loom/model/walk.hpp"
+
+namespace loom::reference {
+
+class Walk {
+public:
+    Walk(const traffic::Schedule& schedule, const model::Charges& charges, std::vector<std::uint32_t> hosts = {})
+        : schedule_(schedule), c_(charges), hosts_(std::move(hosts)), ops_(schedule.size()), ranks_(schedule.ranks()) {
+        if (hosts_.empty()) hosts_.resize(schedule.ranks(), 0);
+        for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
+            if (c_.host_cores > 0) host_core_[hosts_[rank]].resize(c_.host_cores);
+            for (std::size_t i = 0; i < schedule.ops(Rank{rank}).size(); ++i) {
+                State& op = ops_[schedule.first(Rank{rank}) + i];
+                op.rank = rank;
+                op.waits = schedule.waits_for(static_cast<traffic::OpIndex>(schedule.first(Rank{rank}) + i));
+                if (op.waits == 0) freed_.push_back(static_cast<traffic::OpIndex>(schedule.first(Rank{rank}) + i));
+            }
+        }
+        begin_freed();
+        while (!queue_.empty()) {
+            const Event event = *queue_.begin();
+            queue_.erase(queue_.begin());
+            play(event);
+            begin_freed();
+        }
+    }
+
+    [[nodiscard]] model::Prediction prediction() const {
+        model::Prediction p;
+        p.finished = true;
+        p.ends.resize(ranks_.size());
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank)
+            for (const auto& [cpu, core] : ranks_[rank].core) p.ends[rank] = std::max(p.ends[rank], core.free);
+        for (const State& op : ops_) {
+            p.ops.push_back(op.span);
+            if (op.span.end != never) continue;
+            p.finished = false;
+            p.ends[op.rank] = never;
+        }
+        return p;
+    }
+
+private:
+    enum class What { operation, head, take };
+    struct Event {
+        Time time;
+        std::uint64_t number;  // order of creation; an event that tries again keeps it
+        What what;
+        traffic::OpIndex op;  // of a message: its send
+        bool operator<(const Event& other) const { return std::tie(time, number) < std::tie(other.time, other.number); }
+    };
+    struct Core {
+        Time free;
+        Time worked;        // when the last work was over that took time
+        bool sent = false;  // it was a send
+    };
+    struct RankState {
+        std::map<unsigned, Core> core;
+        std::map<unsigned, Time> out, in;
+        std::list<traffic::OpIndex> posted, waiting;
+    };
+    struct State {
+        std::uint32_t rank = 0, waits = 0;
+        Time ready{};
+        model::Span span;
+        Time posted{};  // of a receive
+        bool announced = false;
+        std::optional<traffic::OpIndex> partner;
+        std::optional<Time> took;  // of a send: when its message was in the receiver's hands
+    };
+
+    static Time per_byte(std::int64_t ps, std::uint64_t bytes) {
+        return Time{bytes == 0 ? 0 : ps * static_cast<std::int64_t>(bytes - 1)};
+    }
+    [[nodiscard]] bool large(const traffic::Op& op) const { return op.amount > c_.limit; }
+    [[nodiscard]] const model::MessageCosts& costs(const traffic::Op& op) const {
+        return large(op) ? c_.large : c_.small;
+    }
+    Core& core(std::uint32_t rank, const traffic::Op& op) { return ranks_[rank].core[op.cpu]; }
+    void put(Time time, What what, traffic::OpIndex op) { queue_.insert({time, numbers_++, what, op}); }
+    // When a core of the rank's host is free.
+    Time host_free(std::uint32_t rank) {
+        if (c_.host_cores == 0) return Time{};
+        const auto& cores = host_core_[hosts_[rank]];
+        return *std::min_element(cores.begin(), cores.end());
+    }
+    void busy(std::uint32_t rank, const traffic::Op& op, Time now, Time until, bool sent) {
+        if (until > now || sent) core(rank, op).worked = until, core(rank, op).sent = sent;
+        core(rank, op).free = until;
+        if (c_.host_cores == 0) return;
+        auto& cores = host_core_[hosts_[rank]];
+        *std::min_element(cores.begin(), cores.end()) = until;
+    }
+    // An adapter that has room for several messages takes the next when all but the last few are done.
+    Time room(Time busy_until, const model::MessageCosts& costs) const {
+        return busy_until - costs.gap * (c_.free - 1);
+    }
+    bool try_later(const Event& event, Time free) {
+        if (free <= event.time) return false;
+        queue_.insert({free, event.number, event.what, event.op});
+        return true;
+    }
+
+    void release(traffic::OpIndex op, bool on_start, Time when) {
+        for (const traffic::Successor& next : schedule_.successors(op)) {
+            if (next.on_start != on_start) continue;
+            ops_[next.op].ready = std::max(ops_[next.op].ready, when);
+            if (--ops_[next.op].waits == 0) freed_.push_back(next.op);
+        }
+    }
+    void begin(traffic::OpIndex op, Time when) {
+        ops_[op].span.begin = when;
+        release(op, true, when);
+    }
+    void complete(traffic::OpIndex op, Time when) {
+        ops_[op].span.end = when;
+        release(op, false, when);
+    }
+    // Operations that may now begin, rank by rank, sends before receives before the rest.
+    void begin_freed() {
+        const auto order = [&](traffic::OpIndex op) {
+            const auto kind = schedule_.op(op).kind;
+            return std::pair(ops_[op].rank, kind == traffic::OpKind::send      ? 0
+                                            : kind == traffic::OpKind::receive ? 1
+                                                                               : 2);
+        };
+        std::stable_sort(freed_.begin(), freed_.end(), [&](auto a, auto b) { return order(a) < order(b); });
+        for (const traffic::OpIndex op : freed_) {
+            const traffic::Op& what = schedule_.op(op);
+            Time time = std::max(ops_[op].ready, core(ops_[op].rank, what).free);
+            if (what.kind == traffic::OpKind::send)
+                time = std::max(time, room(ranks_[ops_[op].rank].out[what.nic], costs(what)));
+            put(time, What::operation, op);
+        }
+        freed_.clear();
+    }
+
+    void play(const Event& event) {
+        const traffic::Op& op = schedule_.op(event.op);
+        if (event.what == What::head) return play_head(event, op);
+        if (event.what == What::take) return play_take(event, op);
+        if (op.kind == traffic::OpKind::send) return play_send(event, op);
+        if (op.kind == traffic::OpKind::receive) return play_receive(event, op);
+        play_local(event, op);
+    }
+    void play_local(const Event& event, const traffic::Op& op) {
+        const std::uint32_t rank = ops_[event.op].rank;
+        if (try_later(event, std::max(core(rank, op).free, host_free(rank)))) return;
+        const auto amount = static_cast<std::int64_t>(op.amount);
+        const Time work = op.kind == traffic::OpKind::compute ? Time{amount}
+                          : op.kind == traffic::OpKind::copy  ? c_.local.step + Time{amount * c_.local.copy}
+                                                              : c_.local.step + Time{amount * c_.local.reduce};
+        busy(rank, op, event.time, event.time + work, false);
+        begin(event.op, event.time);
+        complete(event.op, event.time + work);
+    }
+    void play_send(const Event& event, const traffic::Op& op) {
+        State& state = ops_[event.op];
+        Time& out = ranks_[state.rank].out[op.nic];
+        const model::MessageCosts& costs = this->costs(op);
+        if (try_later(event, std::max({core(state.rank, op).free, host_free(state.rank), room(out, costs)}))) return;
+        if (!state.announced) {
+            state.announced = true;
+            begin(event.op, event.time);
+            if (c_.waits_for == model::Large::ready) meet_receive(event.op);
+        }
+        if (large(op) && c_.waits_for == model::Large::ready) {
+            if (!state.partner) return;  // play_receive will call again
+            if (try_later(event, ops_[*state.partner].posted + c_.ready)) return;
+        }
+        const bool warm = core(state.rank, op).sent && state.ready <= core(state.rank, op).worked;
+        const Time posted = event.time + costs.send + (warm ? Time{} : costs.send_first);
+        const Time sent = posted + per_byte(costs.send_byte, op.amount);
+        busy(state.rank, op, event.time, sent, true);
+        out = std::max(out, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
+        put(posted + costs.latency, What::head, event.op);
+        if (large(op) && c_.waits_for == model::Large::match)
+            sent_[event.op] = sent;
+        else
+            complete(event.op, sent);
+    }
+    // The first byte of a message is at the receiver's adapter.
+    void play_head(const Event& event, const traffic::Op& op) {
+        if (c_.taking == model::Taking::during_arrival) return play_take(event, op);
+        Time& in = ranks_[op.peer.value].in[op.nic];
+        const model::MessageCosts& costs = this->costs(op);
+        const Time begin = std::max(event.time, room(in, costs));
+        in = std::max(in, begin) + costs.gap + per_byte(costs.gap_byte, op.amount);
+        put(begin + per_byte(costs.gap_byte, op.amount), What::take, event.op);
+    }
+    void play_take(const Event& event, const traffic::Op& op) {
+        const std::uint32_t rank = op.peer.value;
+        Time& in = ranks_[rank].in[op.nic];
+        const model::MessageCosts& costs = this->costs(op);
+        const bool with_adapter = c_.taking == model::Taking::during_arrival;
+        const Time adapter = with_adapter ? room(in, costs) : Time{};
+        if (try_later(event, std::max({core(rank, op).free, host_free(rank), adapter}))) return;
+        if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
+        const Time took = event.time + costs.take + per_byte(costs.take_byte, op.amount);
+        busy(rank, op, event.time, took, false);
+        ops_[event.op].took = took;
+        if (c_.waits_for != model::Large::ready) meet_receive(event.op);
+        if (ops_[event.op].partner) finish_message(event.op, event.time);
+    }
+    void play_receive(const Event& event, const traffic::Op&) {
+        begin(event.op, event.time);
+        ops_[event.op].posted = event.time;
+        auto& waiting = ranks_[ops_[event.op].rank].waiting;
+        const auto found = std::find_if(waiting.begin(), waiting.end(), [&](auto s) { return fits(s, event.op); });
+        if (found == waiting.end()) return ranks_[ops_[event.op].rank].posted.push_back(event.op);
+        const traffic::OpIndex send = *found;
+        waiting.erase(found);
+        ops_[send].partner = event.op;
+        if (c_.waits_for == model::Large::ready && large(schedule_.op(send)))
+            put(event.time + c_.ready, What::operation, send);
+        else if (ops_[send].took)
+            finish_message(send, event.time);
+    }
+    void meet_receive(traffic::OpIndex send) {
+        auto& posted = ranks_[schedule_.op(send).peer.value].posted;
+        const auto found = std::find_if(posted.begin(), posted.end(), [&](auto r) { return fits(send, r); });
+        if (found == posted.end()) return ranks_[schedule_.op(send).peer.value].waiting.push_back(send);
+        ops_[send].partner = *found;
+        posted.erase(found);
+    }
+    // The message is there and its receive is posted.
+    void finish_message(traffic::OpIndex send, Time now) {
+        const traffic::Op& op = schedule_.op(send);
+        if (large(op) && c_.waits_for == model::Large::match) {
+            RankState& sender = ranks_[ops_[send].rank];
+            sender.core[op.cpu].free = std::max(sender.core[op.cpu].free, now);
+            sender.out[op.nic] = std::max(sender.out[op.nic], now);
+            complete(send, std::max(now, sent_[send]));
+        }
+        complete(*ops_[send].partner, std::max(now, *ops_[send].took));
+    }
+    [[nodiscard]] bool fits(traffic::OpIndex send, traffic::OpIndex receive) const {
+        const traffic::Op& to = schedule_.op(receive);
+        return (to.peer == traffic::any_rank || to.peer.value == ops_[send].rank) &&
+               (to.tag == traffic::any_tag || to.tag == schedule_.op(send).tag);
+    }
+
+    const traffic::Schedule& schedule_;
+    const model::Charges& c_;
+    std::vector<std::uint32_t> hosts_;
+    std::vector<State> ops_;
+    std::vector<RankState> ranks_;
+    std::map<std::uint32_t, std::vector<Time>> host_core_;
+    std::map<traffic::OpIndex, Time> sent_;
+    std::vector<traffic::OpIndex> freed_;
+    std::set<Event> queue_;
+    std::uint64_t numbers_ = 0;
+};
+
+}  // namespace loom::reference
