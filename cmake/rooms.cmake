@@ -2,7 +2,7 @@
 # in include/loom/NAME. Files are found by pattern, so that none is ever forgotten.
 function(loom_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${name}/abi/")  # exported symbols: part of a shared library alone
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${name}/(abi|plugin)/")  # parts of shared libraries alone
   if(sources)
     add_library(loom_${name} STATIC ${sources})
     set(scope PUBLIC)

@@ -32,6 +32,10 @@ void add_manage(CLI::App& program, int& exit_code);
 void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_verbs(CLI::App& program, int& exit_code);
+void add_run(CLI::App& program, int& exit_code);
+
+// `loom run -n 2 ls -l` is `loom run -n 2 -- ls -l`: a program's options are its own.
+[[nodiscard]] std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::string> words);
 
 // The headings of `loom --help`. Called once all subcommands are there.
 void arrange_help(CLI::App& program);

@@ -24,6 +24,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_sim(program, exit_code);
     add_manage(program, exit_code);
     add_verbs(program, exit_code);
+    add_run(program, exit_code);
     add_report(program, exit_code);
     add_reproduce(program, exit_code);
     add_completion(program, exit_code);
@@ -47,7 +48,7 @@ int run(int argc, char** argv) {
     add_commands(program, exit_code);
     arrange_help(program);
 
-    const std::vector<std::string> words = words_of(argc, argv);
+    const std::vector<std::string> words = mark_program(program, words_of(argc, argv));
     if (words.empty()) {
         std::fputs(program.help().c_str(), stderr);
         return 2;

@@ -1,0 +1,20 @@
+#include "loom/transport/open.hpp"
+
+#include <cstdlib>
+
+#include "loom/base/error.hpp"
+
+namespace loom::transport {
+
+std::unique_ptr<Transport> open_transport(Bootstrap& bootstrap, std::string_view name) {
+    std::string wanted(name);
+    if (wanted == "auto") {
+        const char* variable = std::getenv("LOOM_TRANSPORT");
+        wanted = variable == nullptr || *variable == '\0' ? "verbs" : variable;
+    }
+    if (wanted == "verbs") return open_verbs(bootstrap);
+    if (wanted == "mpi") return open_mpi(bootstrap);
+    throw UsageError("no such transport: " + wanted + "; expected verbs or mpi");
+}
+
+}  // namespace loom::transport
