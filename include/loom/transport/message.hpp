@@ -25,8 +25,8 @@ struct Message {
     enum class Outcome : std::uint8_t {
         pending,
         done,
-        truncated,  // the message was longer than the memory for it, of which every byte may have been written
-        lost,       // the other rank is gone
+        mismatched,  // sender and receiver disagree about the length; the memory for it may hold anything
+        lost,        // the other rank is gone
     };
 
     // Called once, from progress() or from starting another operation, when an operation that did not finish at once

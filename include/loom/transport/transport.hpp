@@ -46,7 +46,7 @@ public:
 
     // True: finished already, and message.outcome says how. To itself (to == rank()) works like to others.
     [[nodiscard]] virtual bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) = 0;
-    // A message may be shorter than the memory for it; message.bytes says how long it was.
+    // Exactly as long as the message that it matches: another length is an error of its outcome.
     [[nodiscard]] virtual bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) = 0;
 
     // Makes memory writable for other ranks (until unexpose). Cost: a registration.

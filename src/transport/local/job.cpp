@@ -159,12 +159,11 @@ bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& m
 }
 
 void Endpoint::hand_over(Parcel* parcel, Message& message) {
-    const bool fits = parcel->bytes <= message.bytes;
-    const std::uint64_t bytes = fits ? parcel->bytes : message.bytes;
+    const bool fits = parcel->bytes == message.bytes;
+    const std::uint64_t bytes = fits ? parcel->bytes : 0;
     const bool direct = parcel->kind == Parcel::Kind::direct;
     if (bytes != 0) std::memcpy(message.data, direct ? parcel->source : parcel->payload(), bytes);
-    message.bytes = bytes;
-    message.outcome = fits ? Message::Outcome::done : Message::Outcome::truncated;
+    message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
     if (!direct) return recycle(parcel);
     parcel->kind = Parcel::Kind::direct_taken;
     const Rank sender = parcel->from;

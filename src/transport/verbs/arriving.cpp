@@ -1,0 +1,258 @@
+// What others wrote into our memory, and what has become of what we wrote into theirs.
+#include <algorithm>
+#include <cstring>
+
+#include "loom/base/error.hpp"
+#include "transport/verbs/requests.hpp"
+#include "transport/verbs/verbs_transport.hpp"
+
+namespace loom::transport {
+
+namespace {
+
+constexpr std::uint32_t frames_at_once = 64;  // of one peer, before others have their turn
+
+}  // namespace
+
+bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) {
+    message.peer = from;
+    message.tag = tag;
+    message.data = into.data();
+    message.bytes = into.size();
+    if (from == me_) return receive_from_self(tag, into, message);
+    Peer& peer = peers_[from.value];
+    for (auto at = peer.unexpected.begin(); at != peer.unexpected.end(); ++at)
+        if (at->tag == tag) {
+            const bool fits = at->bytes.size() == into.size();
+            if (fits && !into.empty()) std::memcpy(into.data(), at->bytes.data(), into.size());
+            peer.unexpected.erase(at);
+            message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
+            return true;
+        }
+    if (peer.lost) [[unlikely]] {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    message.outcome = Message::Outcome::pending;
+    message.note = 0;
+    if (into.size() > eager_limit_) return receive_large(peer, message);
+    peer.receives.push(message);
+    return false;
+}
+
+// Says where the message may be written. It stays in the list of receives, so that a wrong length is noticed.
+bool VerbsTransport::receive_large(Peer& peer, Message& message) {
+    if (free_expected_.empty()) {
+        free_expected_.push_back(static_cast<std::uint32_t>(expected_.size()));
+        expected_.emplace_back();
+    }
+    Registration& target = registrations_.acquire({message.data, message.bytes}, true);
+    const std::uint32_t slot = free_expected_.back();
+    free_expected_.pop_back();
+    Expected& expected = expected_[slot];
+    expected.message = &message;
+    expected.registration = &target;
+    ++expected.generation;
+    const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
+    message.note = reference + 1;
+    peer.receives.push(message);
+    send_control(peer, Kind::ready, message.tag,
+                 Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference});
+    return false;
+}
+
+void VerbsTransport::forget_expected(const Message& message) {
+    const auto slot = static_cast<std::uint32_t>((message.note - 1) & 0xffffffff);
+    registrations_.release(*expected_[slot].registration);
+    expected_[slot].message = nullptr;
+    free_expected_.push_back(slot);
+}
+
+void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome) {
+    if (reference == no_reference) return;
+    const std::uint64_t slot = reference & 0xffffffff;
+    if (slot >= expected_.size()) return lose(peer, "an answer to no receive");
+    Expected& expected = expected_[slot];
+    Message* const message = expected.message;
+    if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
+    if (message->peer != peer.rank) return lose(peer, "an answer to another's receive");
+    peer.receives.remove(*message);
+    forget_expected(*message);
+    finish(*message, outcome);
+}
+
+void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes) {
+    Message* const message = peer.receives.take(tag);
+    const std::uint64_t lines = frame_lines(bytes);
+    if (message == nullptr) {
+        peer.unexpected.push_back({tag, {payload, payload + bytes}});
+        return consume(peer, lines);
+    }
+    if (message->bytes != bytes) [[unlikely]] {
+        consume(peer, lines);
+        if (message->note != 0) forget_expected(*message);
+        return finish(*message, Message::Outcome::mismatched);
+    }
+    if (bytes == 8)
+        std::memcpy(message->data, payload, 8);
+    else if (bytes != 0)
+        std::memcpy(message->data, payload, bytes);
+    consume(peer, lines);
+    finish(*message, Message::Outcome::done);
+}
+
+void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
+    Message* const message = peer.sends.take(tag);
+    if (message == nullptr) {
+        peer.readies.push_back({tag, ready});
+        return;
+    }
+    if (write_large(peer, *message, ready)) finish(*message, message->outcome);
+}
+
+// A sender waits for a receiver who expects so little that it never says `ready`.
+void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
+    for (Message* at = peer.receives.front(); at != nullptr; at = at->next)
+        if (at->tag == tag) {
+            if (at->note != 0 || at->bytes == bytes) return;
+            peer.receives.remove(*at);
+            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference});
+            return finish(*at, Message::Outcome::mismatched);
+        }
+}
+
+void VerbsTransport::consume(Peer& peer, std::uint64_t lines) {
+    peer.head += lines;
+    peer.in.next();
+    if (peer.head - peer.reported < ring_lines_ / 4) return;
+    peer.reported = peer.head;
+    ibv_sge word{reinterpret_cast<std::uint64_t>(&peer.head), 8, 0};
+    post_write(peer, {&word, 1}, peer.inbox_address, peer.key, IBV_SEND_INLINE,
+               request_id(peer.rank, RequestKind::frame));
+}
+
+bool VerbsTransport::take_frames(Peer& peer) {
+    std::uint32_t taken = 0;
+    while (taken < frames_at_once && !peer.lost) {
+        const std::uint64_t at = peer.head % ring_lines_ * line;
+        const std::byte* const frame = peer.ring + at;
+        const std::uint64_t mark = peer.in.now();
+        const std::uint64_t what =
+            __atomic_load_n(reinterpret_cast<const std::uint64_t*>(frame), __ATOMIC_ACQUIRE) ^ mark;
+        if (what >> 32 != 0) break;
+        const std::uint64_t bytes = what & most_payload;
+        if (at + frame_bytes(bytes) > ring_bytes_) break;
+        const std::byte* const end = frame + header_bytes + round_up(bytes, 8);
+        if (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(end), __ATOMIC_ACQUIRE) != mark) break;
+        ++taken;
+        Tag tag;
+        std::memcpy(&tag.value, frame + 8, 8);
+        const std::byte* const payload = frame + header_bytes;
+        const auto kind = static_cast<Kind>(what >> 28);
+        if (kind == Kind::eager) [[likely]] {
+            take_eager(peer, tag, payload, bytes);
+            continue;
+        }
+        // Handling one may write frames of our own, but never looks at this ring: what is needed is copied out first.
+        Ready ready{};
+        std::memcpy(&ready, payload, std::min<std::uint64_t>(bytes, sizeof ready));
+        if (kind == Kind::skip) {
+            consume(peer, ring_lines_ - at / line);
+            continue;
+        }
+        consume(peer, frame_lines(bytes));
+        if (kind == Kind::ready && bytes == sizeof(Ready))
+            take_ready(peer, tag, ready);
+        else if (kind == Kind::written && bytes == sizeof(Reference))
+            take_answer(peer, ready.address, Message::Outcome::done);
+        else if (kind == Kind::refused && bytes == sizeof(Reference))
+            take_answer(peer, ready.address, Message::Outcome::mismatched);
+        else if (kind == Kind::offer && bytes == 8)
+            take_offer(peer, tag, ready.address);
+        else if (kind == Kind::notify && bytes == 0)
+            notifications_.push_back({peer.rank, static_cast<std::uint32_t>(tag.value)});
+        else
+            lose(peer, "rank " + std::to_string(peer.rank.value) + " wrote a frame of no known kind");
+    }
+    return taken != 0;
+}
+
+bool VerbsTransport::progress() {
+    bool any = false;
+    for (Peer& peer : peers_)
+        if (peer.ring != nullptr) any |= take_frames(peer);
+    if (waiting_frames_ != 0)
+        for (Peer& peer : peers_) send_waiting(peer);
+    // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
+    if (outstanding_ != 0 || any_far_ || (++looks_ & 31) == 0) any |= take_completions();
+    if (events_) any |= take_wakes();
+    if (any) {
+        fruitless_ = 0;
+        return true;
+    }
+    if ((++fruitless_ & 31) == 0) rest();
+    return false;
+}
+
+bool VerbsTransport::take_completions() {
+    ibv_wc completions[16];
+    bool any = false;
+    while (true) {
+        const int count = ibv_poll_cq(device_.sent.get(), 16, completions);
+        if (count < 0) throw Error("verbs: the completion queue is broken");
+        for (int i = 0; i < count; ++i) take_completion(completions[i]);
+        any |= count != 0;
+        if (count < 16) return any;
+    }
+}
+
+void VerbsTransport::take_completion(const ibv_wc& completion) {
+    const auto found = by_qp_.find(completion.qp_num);
+    if (found == by_qp_.end()) return;
+    Peer& peer = *found->second;
+    if (completion.status != IBV_WC_SUCCESS)
+        return lose(peer, std::string("rank ") + std::to_string(peer.rank.value) + " can no longer be reached: " +
+                              device_.adapter.functions.wc_status_str(completion.status));
+    --outstanding_;
+    peer.open -= peer.covered.front();
+    peer.covered.pop_front();
+    switch (kind_of(completion.wr_id)) {
+        case RequestKind::probe:
+            peer.probing = false;
+            break;
+        case RequestKind::frame:
+            break;
+        default: {
+            auto& message = *reinterpret_cast<Message*>(completion.wr_id);
+            if (--message.note != 0) break;
+            peer.writing.remove(message);
+            const auto source = sources_.find(&message);
+            registrations_.release(*source->second);
+            sources_.erase(source);
+            finish(message, Message::Outcome::done);
+        }
+    }
+}
+
+bool VerbsTransport::receive_from_self(Tag tag, std::span<std::byte> into, Message& message) {
+    message.outcome = Message::Outcome::done;
+    if (Message* const send = self_sends_.take(tag)) {
+        const bool fits = send->bytes == into.size();
+        if (fits && !into.empty()) std::memcpy(into.data(), send->data, into.size());
+        if (!fits) message.outcome = Message::Outcome::mismatched;
+        finish(*send, message.outcome);
+        return true;
+    }
+    message.outcome = Message::Outcome::pending;
+    self_receives_.push(message);
+    return false;
+}
+
+std::optional<Notification> VerbsTransport::next_notification() {
+    if (notifications_.empty()) return {};
+    const Notification next = notifications_.front();
+    notifications_.pop_front();
+    return next;
+}
+
+}  // namespace loom::transport

@@ -1,0 +1,187 @@
+// Start-up: every rank says where its adapter, its rings and its queue pairs are, and connects to all others.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "loom/base/error.hpp"
+#include "loom/base/time.hpp"
+#include "loom/transport/open.hpp"
+#include "transport/verbs/requests.hpp"
+#include "transport/verbs/verbs_transport.hpp"
+
+namespace loom::transport {
+
+namespace {
+
+constexpr std::uint64_t default_ring = 128 << 10, default_eager = 16 << 10;
+constexpr std::uint64_t rings_together = 64 << 20;  // bytes for the rings of all peers, at most
+
+// What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
+struct Card {
+    std::uint32_t version = 1;
+    std::uint32_t key = 0;
+    std::uint64_t arena = 0;
+    std::uint64_t ring_bytes = 0;
+    std::uint64_t eager_limit = 0;
+    Address address;
+    char host[64] = {};
+};
+
+struct Door {
+    std::uint32_t qp = 0;
+    std::uint32_t unused = 0;
+    std::uint64_t secret = 0;  // of the marks in the ring for that peer
+};
+
+std::string host_identity() {
+    std::string boot;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+    char space[64] = {};
+    // Ranks in another network namespace are reached as on another host.
+    if (readlink("/proc/self/ns/net", space, sizeof space - 1) < 0) space[0] = '\0';
+    return boot.substr(0, 18) + space;
+}
+
+std::uint64_t bytes_from(const char* variable, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
+    const char* asked = std::getenv(variable);
+    if (asked == nullptr) return otherwise;
+    const auto value = parse_bytes(asked);
+    if (!value || *value < least || *value > most)
+        throw UsageError(std::string(variable) + "='" + asked + "': expected " + std::to_string(least) + " to " +
+                         std::to_string(most) + " bytes");
+    return *value;
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> open_verbs(Bootstrap& bootstrap) {
+    return std::make_unique<VerbsTransport>(bootstrap);
+}
+
+VerbsTransport::VerbsTransport(Bootstrap& bootstrap)
+    : bootstrap_(bootstrap),
+      me_(bootstrap.rank()),
+      registrations_(device_),
+      bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (bell_ < 0) throw Error(std::string("cannot make an eventfd: ") + std::strerror(errno));
+    read_settings();
+    connect_all();
+}
+
+void VerbsTransport::read_settings() {
+    const std::uint64_t ranks = bootstrap_.size();
+    std::uint64_t ring = default_ring;
+    while (ring > 8192 && ring * ranks > rings_together) ring /= 2;
+    ring_bytes_ = bytes_from("LOOM_RING", ring, 4096, 16 << 20) / 4096 * 4096;
+    ring_lines_ = ring_bytes_ / line;
+    eager_limit_ = std::min(bytes_from("LOOM_EAGER", default_eager, 0, 1 << 20), ring_bytes_ / 4);
+}
+
+void VerbsTransport::connect_all() {
+    const std::uint32_t ranks = bootstrap_.size();
+    const std::uint64_t inboxes = round_up(ranks * sizeof(Inbox), 4096);
+    arena_ = std::make_unique<SharedMemory>(device_, inboxes + 2 * ring_bytes_ * ranks);
+    std::byte* const base = arena_->bytes().data();
+    std::random_device chance;
+    const auto secret = [&] { return std::uint64_t{chance()} << 32 | chance(); };
+
+    Card mine;
+    mine.key = arena_->mr().rkey;
+    mine.arena = reinterpret_cast<std::uint64_t>(base);
+    mine.ring_bytes = ring_bytes_;
+    mine.eager_limit = eager_limit_;
+    mine.address = device_.address;
+    host_identity().copy(mine.host, sizeof mine.host - 1);
+    std::string value(reinterpret_cast<const char*>(&mine), sizeof mine);
+    peers_.resize(ranks);
+    for (std::uint32_t i = 0; i < ranks; ++i) {
+        Peer& peer = peers_[i];
+        peer.rank = Rank{i};
+        Door door;
+        if (i != me_.value) {
+            peer.qp = device_.create_qp(queue_length, inline_bytes);
+            peer.inbox = reinterpret_cast<const Inbox*>(base) + i;
+            peer.ring = base + inboxes + ring_bytes_ * i;
+            peer.mirror = base + inboxes + ring_bytes_ * (ranks + i);
+            door.qp = peer.qp->qp_num;
+            door.secret = secret();
+            peer.in = Marks(door.secret);
+            by_qp_[door.qp] = &peer;
+        }
+        value.append(reinterpret_cast<const char*>(&door), sizeof door);
+    }
+    bootstrap_.put("verbs", value);
+    bootstrap_.fence();
+
+    std::map<std::string, std::uint32_t> numbers;
+    std::vector<std::string> names;
+    for (Peer& peer : peers_) {
+        const std::string theirs = peer.rank == me_ ? value : bootstrap_.get(peer.rank, "verbs");
+        Card card;
+        if (theirs.size() != sizeof card + ranks * sizeof(Door))
+            throw BootstrapError("rank " + std::to_string(peer.rank.value) + " gave an address of another kind");
+        std::memcpy(&card, theirs.data(), sizeof card);
+        if (card.version != mine.version || card.ring_bytes != ring_bytes_ || card.eager_limit != eager_limit_)
+            throw BootstrapError("rank " + std::to_string(peer.rank.value) +
+                                 " has another version or other values of LOOM_RING and LOOM_EAGER");
+        card.host[sizeof card.host - 1] = '\0';
+        names.emplace_back(card.host);
+        hosts_.push_back(numbers.emplace(card.host, static_cast<std::uint32_t>(numbers.size())).first->second);
+        if (peer.rank == me_) continue;
+        Door door;
+        std::memcpy(&door, theirs.data() + sizeof card + me_.value * sizeof door, sizeof door);
+        peer.out = Marks(door.secret);
+        peer.key = card.key;
+        peer.inbox_address = card.arena + me_.value * sizeof(Inbox);
+        peer.ring_address = card.arena + inboxes + ring_bytes_ * me_.value;
+        device_.connect(*peer.qp, card.address, door.qp);
+    }
+    for (Peer& peer : peers_) {
+        peer.far = hosts_[peer.rank.value] != hosts_[me_.value];
+        any_far_ |= peer.far;
+    }
+    bootstrap_.fence();  // nobody writes before everybody can take it in
+}
+
+std::string VerbsTransport::description() const {
+    return "verbs: " + device_.name + (device_.adapter.soft ? " (software HCA)" : "") + ", eager up to " +
+           std::to_string(eager_limit_) + " bytes";
+}
+
+// Packets that are still under way to other hosts must not die with their queue pairs.
+void VerbsTransport::flush() {
+    for (Peer& peer : peers_)
+        if (peer.far && !peer.lost)
+            post_write(peer, {}, peer.inbox_address, peer.key, IBV_SEND_SIGNALED,
+                       request_id(peer.rank, RequestKind::probe));
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+    while (outstanding_ != 0 && std::chrono::steady_clock::now() < until) take_completions();
+}
+
+VerbsTransport::~VerbsTransport() {
+    try {
+        flush();
+    } catch (const Error&) {
+        // The adapter is gone: there is nothing left to wait for.
+    }
+    ::close(bell_);
+}
+
+std::span<std::byte> VerbsTransport::allocate(std::size_t bytes) {
+    allocated_.push_back(std::make_unique<SharedMemory>(device_, std::max<std::size_t>(bytes, 1)));
+    return allocated_.back()->bytes().first(bytes);
+}
+
+void VerbsTransport::release(std::span<std::byte> memory) {
+    std::erase_if(allocated_, [&](const auto& held) { return held->bytes().data() == memory.data(); });
+}
+
+}  // namespace loom::transport

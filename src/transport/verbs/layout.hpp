@@ -1,0 +1,68 @@
+// How messages lie in memory that a peer writes: frames in a ring of cache lines, and a word of credit.
+#pragma once
+
+#include <cstdint>
+
+namespace loom::transport {
+
+inline constexpr std::uint64_t line = 64;  // a frame begins at one
+inline constexpr std::uint64_t header_bytes = 16, trailer_bytes = 8;
+
+enum class Kind : std::uint8_t {
+    eager = 1,  // a message
+    ready,      // a receiver waits for a large one: Ready
+    written,    // it is there: Reference
+    refused,    // it will not come, the lengths differ: Reference
+    notify,     // a put has arrived: its value as tag
+    offer,      // a sender has waited long for `ready`: the length as payload
+    skip,       // go on at the ring's beginning
+};
+
+struct Ready {
+    std::uint64_t address, bytes;
+    std::uint64_t key;
+    std::uint64_t reference;  // to be named in the answer
+};
+
+struct Reference {
+    std::uint64_t reference;
+};
+
+inline constexpr std::uint64_t no_reference = ~std::uint64_t{0};
+
+// The first word of a frame is kind and length, the last one is the mark alone, both in terms of a mark that no other
+// frame of the connection has. Adapters write an RDMA write in order, so a frame is complete when its last word is
+// right. What lay there before cannot look right but with a probability of 2^-64: nothing needs to be cleared.
+class Marks {
+public:
+    Marks() = default;
+    explicit Marks(std::uint64_t secret) : mark_(secret) {}
+    [[nodiscard]] std::uint64_t now() const { return mark_; }
+    void next() { mark_ += 0x9e37'79b9'7f4a'7c15; }
+
+private:
+    std::uint64_t mark_ = 0;
+};
+
+[[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+[[nodiscard]] constexpr std::uint64_t frame_bytes(std::uint64_t payload) {
+    return header_bytes + round_up(payload, 8) + trailer_bytes;
+}
+[[nodiscard]] constexpr std::uint64_t frame_lines(std::uint64_t payload) {
+    return (frame_bytes(payload) + line - 1) / line;
+}
+// The first word without the mark; below 2^32.
+[[nodiscard]] constexpr std::uint64_t describe(Kind kind, std::uint64_t payload) {
+    return static_cast<std::uint64_t>(kind) << 28 | payload;
+}
+inline constexpr std::uint64_t most_payload = (1u << 28) - 1;
+
+// What a peer tells us by writing here; one for each peer, a line of its own.
+struct alignas(64) Inbox {
+    std::uint64_t consumed = 0;      // lines of our frames that it has taken out of its ring, in all
+    std::uint64_t wants_events = 0;  // it sleeps: what we send must wake it
+};
+
+}  // namespace loom::transport

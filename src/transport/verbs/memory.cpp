@@ -1,0 +1,117 @@
+#include "transport/verbs/memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "loom/base/error.hpp"
+
+namespace loom::transport {
+
+namespace {
+
+constexpr std::uint64_t page = 4096;
+constexpr std::size_t most_entries = 512;
+constexpr int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+bool keep_registrations(const Device& device) {
+    const char* asked = std::getenv("LOOM_REGISTRATION_CACHE");
+    if (asked == nullptr) return device.adapter.soft;
+    if (std::strcmp(asked, "on") == 0) return true;
+    if (std::strcmp(asked, "off") == 0) return false;
+    throw UsageError(std::string("LOOM_REGISTRATION_CACHE='") + asked + "': expected on or off");
+}
+
+}  // namespace
+
+SharedMemory::SharedMemory(const Device& device, std::size_t bytes) : bytes_((bytes + page - 1) / page * page) {
+    const int fd = memfd_create("loom-transport", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    void* base = MAP_FAILED;
+    if (fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_)) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) == 0)
+        base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const int error = errno;
+    if (base == MAP_FAILED) {
+        if (fd >= 0) ::close(fd);
+        throw Error("cannot get " + std::to_string(bytes_) + " bytes of shared memory: " + std::strerror(error));
+    }
+    base_ = static_cast<std::byte*>(base);
+    mr_.reset(device.adapter.functions.reg_mr(device.pd.get(), base, bytes_, reinterpret_cast<std::uint64_t>(base),
+                                              all_rights));
+    ::close(fd);
+    if (mr_ == nullptr) {
+        munmap(base_, bytes_);
+        throw Error(std::string("verbs: cannot register memory: ") + std::strerror(errno));
+    }
+}
+
+SharedMemory::~SharedMemory() {
+    mr_.reset();
+    munmap(base_, bytes_);
+}
+
+Registrations::Registrations(const Device& device) : device_(device), keep_(keep_registrations(device)) {}
+
+Registration& Registrations::make(std::uint64_t begin, std::uint64_t end, bool writable) {
+    MrPtr mr(device_.adapter.functions.reg_mr(device_.pd.get(), reinterpret_cast<void*>(begin), end - begin, begin,
+                                              static_cast<unsigned>(writable ? all_rights : IBV_ACCESS_REMOTE_READ)));
+    if (mr == nullptr) throw Error(std::string("verbs: cannot register memory: ") + std::strerror(errno));
+    ++made_;
+    if (entries_.size() >= most_entries)
+        for (auto old = std::prev(entries_.end()); old != entries_.begin(); --old)
+            if (old->users == 0) {
+                drop(*old);
+                break;
+            }
+    Registration& made = entries_.emplace_front(Registration{std::move(mr), begin, end, writable});
+    made.self = entries_.begin();
+    by_begin_.emplace(begin, &made);
+    return made;
+}
+
+void Registrations::drop(Registration& registration) {
+    const auto [first, last] = by_begin_.equal_range(registration.begin);
+    for (auto at = first; at != last; ++at)
+        if (at->second == &registration) {
+            by_begin_.erase(at);
+            break;
+        }
+    if (last_ == &registration) last_ = nullptr;
+    entries_.erase(registration.self);
+}
+
+Registration& Registrations::acquire(std::span<const std::byte> memory, bool writable) {
+    const auto address = reinterpret_cast<std::uint64_t>(memory.data());
+    const std::uint64_t end = address + memory.size();
+    const auto holds = [&](const Registration& entry) {
+        return entry.begin <= address && end <= entry.end && (entry.writable || !writable);
+    };
+    const auto use = [&](Registration& entry) -> Registration& {
+        last_ = &entry;
+        ++entry.users;
+        return entry;
+    };
+    if (keep_) {
+        if (last_ != nullptr && holds(*last_)) return use(*last_);
+        // Ranges may overlap: a few of those that begin before are looked at.
+        auto at = by_begin_.upper_bound(address);
+        for (int tries = 0; tries < 8 && at != by_begin_.begin(); ++tries) {
+            --at;
+            if (!holds(*at->second)) continue;
+            entries_.splice(entries_.begin(), entries_, at->second->self);
+            return use(*at->second);
+        }
+    }
+    return use(make(address / page * page, (end + page - 1) / page * page, writable));
+}
+
+void Registrations::release(Registration& registration) {
+    if (--registration.users == 0 && !keep_) drop(registration);
+}
+
+}  // namespace loom::transport

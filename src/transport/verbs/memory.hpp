@@ -1,0 +1,66 @@
+// Memory that adapters may use: our own in memfds, which peers of this host reach with plain stores, and the program's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <span>
+
+#include "transport/verbs/device.hpp"
+
+namespace loom::transport {
+
+// Zeroed, page-aligned, in a memfd that cannot shrink, registered for everything. Throws Error.
+class SharedMemory {
+public:
+    SharedMemory(const Device& device, std::size_t bytes);
+    ~SharedMemory();
+    SharedMemory(const SharedMemory&) = delete;
+    SharedMemory& operator=(const SharedMemory&) = delete;
+
+    [[nodiscard]] std::span<std::byte> bytes() const { return {base_, bytes_}; }
+    [[nodiscard]] const ibv_mr& mr() const { return *mr_; }
+
+private:
+    std::byte* base_ = nullptr;
+    std::size_t bytes_ = 0;
+    MrPtr mr_;
+};
+
+// A registration that somebody uses.
+struct Registration {
+    MrPtr mr;
+    std::uint64_t begin, end;
+    bool writable;
+    std::uint32_t users = 0;
+    std::list<Registration>::iterator self{};
+};
+
+// Registrations of the program's memory, kept for the next use. On the software HCA a registration names addresses and
+// pins nothing, so that memory which was given back and taken again stays right; a real adapter would go on using the
+// old pages, and there every use registers anew (LOOM_REGISTRATION_CACHE=on|off decides otherwise).
+class Registrations {
+public:
+    explicit Registrations(const Device& device);
+
+    // Holds the registration until release(). Throws Error when the memory cannot be registered. A hit costs a search
+    // in a tree; the last one used costs less.
+    [[nodiscard]] Registration& acquire(std::span<const std::byte> memory, bool writable);
+    void release(Registration& registration);
+
+    [[nodiscard]] std::uint64_t made() const { return made_; }  // how often one had to be made
+
+private:
+    [[nodiscard]] Registration& make(std::uint64_t begin, std::uint64_t end, bool writable);
+    void drop(Registration& registration);
+
+    const Device& device_;
+    bool keep_;
+    std::list<Registration> entries_;  // the last used first
+    std::multimap<std::uint64_t, Registration*> by_begin_;
+    Registration* last_ = nullptr;
+    std::uint64_t made_ = 0;
+};
+
+}  // namespace loom::transport

@@ -1,0 +1,25 @@
+// What a completion belongs to, and how queues are dimensioned.
+#pragma once
+
+#include <cstdint>
+
+#include "loom/base/ids.hpp"
+
+namespace loom::transport {
+
+inline constexpr std::uint32_t queue_length = 256;  // requests of one queue pair
+inline constexpr std::uint32_t signal_every = 64;
+inline constexpr std::uint32_t inline_bytes =
+    256;  // what travels inside a request: frames up to this need no memory of their own
+
+// A request's id is the address of its message, which is even, or one of these.
+enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3 };
+
+[[nodiscard]] constexpr std::uint64_t request_id(Rank rank, RequestKind kind) {
+    return std::uint64_t{rank.value} << 3 | static_cast<std::uint64_t>(kind);
+}
+[[nodiscard]] constexpr RequestKind kind_of(std::uint64_t id) {
+    return static_cast<RequestKind>(id & 7);
+}
+
+}  // namespace loom::transport

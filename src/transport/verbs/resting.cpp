@@ -1,0 +1,135 @@
+// What is done when nothing arrives: sleeping, and finding out who will never send again.
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "transport/verbs/requests.hpp"
+#include "transport/verbs/verbs_transport.hpp"
+
+namespace loom::transport {
+
+namespace {
+
+constexpr std::uint64_t rest_every_ns = 1'000'000;
+constexpr std::uint64_t probe_every_ns = 100'000'000;
+
+std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch() /
+                                      std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+
+// Called now and then while nothing comes: asks the launcher, and peers of whom we wait for something.
+void VerbsTransport::rest() {
+    const std::uint64_t now = now_ns();
+    if (now - last_rest_ns_ < rest_every_ns) return;
+    last_rest_ns_ = now;
+    if (const auto gone = bootstrap_.lost(); gone && *gone != me_ && gone->value < peers_.size())
+        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "rank " + std::to_string(gone->value) + " ended");
+    if (now - last_probe_ns_ < probe_every_ns) return;
+    last_probe_ns_ = now;
+    for (Peer& peer : peers_) {
+        if (peer.rank == me_ || peer.lost) continue;
+        if (peer.receives.empty() && peer.sends.empty() && peer.waiting.empty()) continue;
+        if (!peer.probing) {
+            peer.probing = true;
+            ibv_sge word{reinterpret_cast<std::uint64_t>(&peer.reported), 8, 0};
+            post_write(peer, {&word, 1}, peer.inbox_address, peer.key, IBV_SEND_INLINE | IBV_SEND_SIGNALED,
+                       request_id(peer.rank, RequestKind::probe));
+        }
+        for (Message* send = peer.sends.front(); send != nullptr; send = send->next)
+            if (send->note == 0) {
+                send->note = 1;
+                send_control(peer, Kind::offer, send->tag, Reference{send->bytes});
+            }
+    }
+}
+
+void VerbsTransport::lose(Peer& peer, const std::string&) {
+    if (peer.lost) return;
+    peer.lost = true;
+    if (!first_lost_) first_lost_ = peer.rank;
+    outstanding_ -= std::min<std::uint64_t>(outstanding_, peer.covered.size());
+    peer.covered.clear();
+    peer.open = peer.unsignaled = 0;
+    waiting_frames_ -= static_cast<std::uint32_t>(peer.waiting.size());
+    MessageList over;
+    for (const WaitingFrame& frame : peer.waiting)
+        if (frame.message != nullptr) over.push(*frame.message);
+    peer.waiting.clear();
+    const auto give_up = [&](MessageList& list) {
+        while (Message* const message = list.pop()) over.push(*message);
+    };
+    give_up(peer.sends);
+    give_up(peer.writing);
+    for (Message* receive = peer.receives.front(); receive != nullptr; receive = receive->next)
+        if (receive->note != 0) forget_expected(*receive);
+    give_up(peer.receives);
+    peer.readies.clear();
+    while (Message* const message = over.pop()) {
+        if (const auto source = sources_.find(message); source != sources_.end()) {
+            registrations_.release(*source->second);
+            sources_.erase(source);
+        }
+        finish(*message, Message::Outcome::lost);
+    }
+}
+
+void VerbsTransport::set_events(bool on) {
+    events_ = on;
+    armed_ = false;
+    const std::uint64_t flag = on ? 1 : 0;
+    for (Peer& peer : peers_) {
+        if (peer.rank == me_ || peer.lost) continue;
+        ibv_sge word{reinterpret_cast<std::uint64_t>(&flag), 8, 0};
+        post_write(peer, {&word, 1}, peer.inbox_address + offsetof(Inbox, wants_events), peer.key, IBV_SEND_INLINE,
+                   request_id(peer.rank, RequestKind::frame));
+    }
+}
+
+// Takes out what woke us and asks to be woken again: after that, whatever comes next is an event. Nothing is missed
+// because everything is looked at once more after asking.
+bool VerbsTransport::take_wakes() {
+    ibv_wc wakes[32];
+    int taken = 0;
+    while (true) {
+        const int count = ibv_poll_cq(device_.received.get(), 32, wakes);
+        if (count <= 0) break;
+        taken += count;
+    }
+    if (taken != 0) device_.post_wakes(static_cast<std::uint32_t>(taken));
+    if (taken != 0 || armed_) return taken != 0;
+    ibv_req_notify_cq(device_.received.get(), 1);
+    ibv_req_notify_cq(device_.sent.get(), 0);
+    armed_ = true;
+    return true;  // look again before sleeping
+}
+
+void VerbsTransport::sleep(std::chrono::microseconds most) {
+    pollfd both[2] = {{device_.channel->fd, POLLIN, 0}, {bell_, POLLIN, 0}};
+    const timespec limit{most.count() / 1'000'000, most.count() % 1'000'000 * 1000};
+    if (ppoll(both, 2, &limit, nullptr) <= 0) return;
+    if ((both[1].revents & POLLIN) != 0) {
+        std::uint64_t rung = 0;
+        [[maybe_unused]] const auto done = ::read(bell_, &rung, sizeof rung);
+    }
+    if ((both[0].revents & POLLIN) != 0) {
+        const verbs::Functions& f = device_.adapter.functions;
+        ibv_cq* queue = nullptr;
+        void* context = nullptr;
+        while (f.get_cq_event(device_.channel.get(), &queue, &context) == 0) {
+            f.ack_cq_events(queue, 1);
+            __atomic_store_n(&armed_, false, __ATOMIC_RELEASE);
+        }
+    }
+}
+
+void VerbsTransport::interrupt() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto done = ::write(bell_, &one, sizeof one);
+}
+
+}  // namespace loom::transport

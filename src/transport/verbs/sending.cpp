@@ -1,0 +1,269 @@
+// What we write into others' memory: frames, data, credit.
+#include <algorithm>
+#include <cstring>
+
+#include "loom/base/error.hpp"
+#include "transport/verbs/requests.hpp"
+#include "transport/verbs/verbs_transport.hpp"
+
+namespace loom::transport {
+
+namespace {
+
+constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
+
+ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
+    return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
+}
+
+// Puts a frame together; `to` has room for it.
+void compose(std::byte* to, std::uint64_t mark, Kind kind, Tag tag, std::span<const std::byte> payload) {
+    const std::uint64_t first = mark ^ describe(kind, payload.size());
+    std::memcpy(to, &first, 8);
+    std::memcpy(to + 8, &tag.value, 8);
+    if (!payload.empty()) std::memcpy(to + header_bytes, payload.data(), payload.size());
+    std::memcpy(to + header_bytes + round_up(payload.size(), 8), &mark, 8);
+}
+
+}  // namespace
+
+void VerbsTransport::post(Peer& peer, ibv_send_wr& request) {
+    // A queue is reclaimed by completions: one in many asks for one.
+    if ((request.send_flags & IBV_SEND_SIGNALED) == 0) {
+        if (peer.unsignaled + 1 >= signal_every)
+            request.send_flags |= IBV_SEND_SIGNALED;
+        else
+            ++peer.unsignaled;
+    }
+    while (peer.open >= queue_length && !peer.lost) take_completions();
+    ++peer.open;
+    if ((request.send_flags & IBV_SEND_SIGNALED) != 0) {
+        peer.covered.push_back(peer.unsignaled + 1);
+        peer.unsignaled = 0;
+        ++outstanding_;
+    }
+    ibv_send_wr* bad = nullptr;
+    if (const int error = ibv_post_send(peer.qp.get(), &request, &bad); error != 0)
+        throw Error(std::string("verbs: cannot post a request: ") + std::strerror(error));
+}
+
+void VerbsTransport::post_write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, std::uint32_t key,
+                                unsigned flags, std::uint64_t id) {
+    ibv_send_wr request;
+    request.wr_id = id;
+    request.next = nullptr;
+    request.sg_list = pieces.data();
+    request.num_sge = static_cast<int>(pieces.size());
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = flags;
+    request.imm_data = 0;
+    request.wr.rdma.remote_addr = address;
+    request.wr.rdma.rkey = key;
+    post(peer, request);
+}
+
+// Wakes a peer that sleeps. Apart from the frame, so that whoever polls sees that at once and needs no thread for it.
+void VerbsTransport::ring_bell(Peer& peer) {
+    ibv_send_wr request{};
+    request.wr_id = request_id(peer.rank, RequestKind::frame);
+    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    request.send_flags = IBV_SEND_SOLICITED;
+    request.imm_data = me_.value;
+    request.wr.rdma.remote_addr = peer.inbox_address;
+    request.wr.rdma.rkey = peer.key;
+    post(peer, request);
+}
+
+bool VerbsTransport::has_room(Peer& peer, std::uint64_t lines) {
+    const std::uint64_t at = peer.tail % ring_lines_;
+    const std::uint64_t skipped = at + lines > ring_lines_ ? ring_lines_ - at : 0;
+    const auto free = [&] { return ring_lines_ - (peer.tail - peer.consumed); };
+    if (free() >= lines + skipped) return true;
+    const std::uint64_t told = __atomic_load_n(&peer.inbox->consumed, __ATOMIC_ACQUIRE);
+    if (told - peer.consumed > peer.tail - peer.consumed) {
+        lose(peer, "rank " + std::to_string(peer.rank.value) + " took more than it was sent");
+        return false;
+    }
+    peer.consumed = told;
+    return free() >= lines + skipped;
+}
+
+void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload) {
+    const std::uint64_t lines = frame_lines(payload.size()), bytes = frame_bytes(payload.size());
+    if (const std::uint64_t at = peer.tail % ring_lines_; at + lines > ring_lines_) {
+        alignas(8) std::byte skip[line];
+        compose(skip, peer.out.now(), Kind::skip, Tag{}, {});
+        ibv_sge whole = piece(skip, frame_bytes(0), 0);
+        post_write(peer, {&whole, 1}, peer.ring_address + at * line, peer.key, IBV_SEND_INLINE,
+                   request_id(peer.rank, RequestKind::frame));
+        peer.tail += ring_lines_ - at;
+        peer.out.next();
+    }
+    const std::uint64_t at = peer.tail % ring_lines_ * line;
+    alignas(8) std::byte small[inline_bytes];
+    const bool travels_inside = bytes <= sizeof small;
+    std::byte* const frame = travels_inside ? small : peer.mirror + at;
+    compose(frame, peer.out.now(), kind, tag, payload);
+    ibv_sge whole = piece(frame, bytes, travels_inside ? 0 : arena_->mr().lkey);
+    post_write(peer, {&whole, 1}, peer.ring_address + at, peer.key, travels_inside ? unsigned{IBV_SEND_INLINE} : 0u,
+               request_id(peer.rank, RequestKind::frame));
+    peer.tail += lines;
+    peer.out.next();
+    if (__atomic_load_n(&peer.inbox->wants_events, __ATOMIC_RELAXED) != 0) ring_bell(peer);
+}
+
+bool VerbsTransport::write_eager(Peer& peer, Message& message) {
+    if (!has_room(peer, frame_lines(message.bytes))) return false;
+    write_frame(peer, Kind::eager, message.tag, {message.data, message.bytes});
+    return true;
+}
+
+void VerbsTransport::send_control(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload) {
+    if (peer.waiting.empty() && has_room(peer, frame_lines(payload.size()))) {
+        write_frame(peer, kind, tag, payload);
+    } else if (!peer.lost) {
+        peer.waiting.push_back({kind, tag, {payload.begin(), payload.end()}, nullptr});
+        ++waiting_frames_;
+    }
+}
+
+void VerbsTransport::send_waiting(Peer& peer) {
+    while (!peer.waiting.empty() && !peer.lost) {
+        WaitingFrame& frame = peer.waiting.front();
+        const std::uint64_t bytes = frame.message != nullptr ? frame.message->bytes : frame.bytes.size();
+        if (!has_room(peer, frame_lines(bytes))) return;
+        Message* const message = frame.message;
+        if (message != nullptr)
+            write_frame(peer, frame.kind, frame.tag, {message->data, message->bytes});
+        else
+            write_frame(peer, frame.kind, frame.tag, frame.bytes);
+        peer.waiting.pop_front();
+        --waiting_frames_;
+        if (message != nullptr) finish(*message, Message::Outcome::done);
+    }
+}
+
+bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
+    message.peer = to;
+    message.tag = tag;
+    message.data = const_cast<std::byte*>(data.data());  // a send only reads it
+    message.bytes = data.size();
+    if (to == me_) return send_to_self(tag, data, message);
+    Peer& peer = peers_[to.value];
+    if (peer.lost) [[unlikely]] {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    if (data.size() <= eager_limit_) {
+        if (peer.waiting.empty() && write_eager(peer, message)) {
+            message.outcome = Message::Outcome::done;
+            return true;
+        }
+        message.outcome = Message::Outcome::pending;
+        peer.waiting.push_back({Kind::eager, tag, {}, &message});
+        ++waiting_frames_;
+        return false;
+    }
+    for (auto at = peer.readies.begin(); at != peer.readies.end(); ++at)
+        if (at->tag == tag) {
+            const Ready ready = at->ready;
+            peer.readies.erase(at);
+            return write_large(peer, message, ready);
+        }
+    message.outcome = Message::Outcome::pending;
+    message.note = 0;
+    peer.sends.push(message);
+    return false;
+}
+
+bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& ready) {
+    if (ready.bytes != message.bytes) {
+        send_control(peer, Kind::refused, message.tag, Reference{ready.reference});
+        message.outcome = Message::Outcome::mismatched;
+        return true;
+    }
+    message.outcome = Message::Outcome::pending;
+    const bool done = write_data(peer, message, ready.address, static_cast<std::uint32_t>(ready.key));
+    send_control(peer, Kind::written, message.tag, Reference{ready.reference});
+    return done;
+}
+
+// Starts the writes of a message's data. True when they are over already: inside a host they are when they are posted.
+bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t address, std::uint32_t key) {
+    Registration& source = registrations_.acquire({message.data, message.bytes}, false);
+    sources_[&message] = &source;
+    message.note = 0;
+    message.outcome = Message::Outcome::pending;
+    peer.writing.push(message);
+    for (std::uint64_t done = 0; done < message.bytes; done += most_written_at_once) {
+        const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
+        ibv_sge part = piece(message.data + done, now, source.mr->lkey);
+        ++message.note;
+        post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED, reinterpret_cast<std::uint64_t>(&message));
+    }
+    void (*const finished)(Message&) = message.finished;
+    message.finished = [](Message&) {};
+    take_completions();
+    message.finished = finished;
+    return message.outcome != Message::Outcome::pending;
+}
+
+RemoteMemory VerbsTransport::expose(std::span<std::byte> memory) {
+    if (memory.empty()) return {};
+    Registration& registration = registrations_.acquire(memory, true);
+    exposed_[registration.mr->rkey] = &registration;
+    return {reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), registration.mr->rkey};
+}
+
+void VerbsTransport::unexpose(const RemoteMemory& memory) {
+    const auto found = exposed_.find(memory.key);
+    if (found != exposed_.end()) registrations_.release(*found->second);
+}
+
+bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                         Message& message) {
+    if (offset > where.bytes || data.size() > where.bytes - offset)
+        throw UsageError("put: " + std::to_string(data.size()) + " bytes at " + std::to_string(offset) +
+                         " do not fit into " + std::to_string(where.bytes));
+    message.peer = to;
+    message.data = const_cast<std::byte*>(data.data());
+    message.bytes = data.size();
+    message.outcome = Message::Outcome::done;
+    if (data.empty()) return true;
+    if (to == me_) {
+        std::memmove(reinterpret_cast<void*>(where.address + offset), data.data(), data.size());
+        return true;
+    }
+    Peer& peer = peers_[to.value];
+    if (peer.lost) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    return write_data(peer, message, where.address + offset, static_cast<std::uint32_t>(where.key));
+}
+
+bool VerbsTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
+                                std::span<const std::byte> data, std::uint32_t value, Message& message) {
+    const bool done = put(to, where, offset, data, message);
+    if (to == me_)
+        notifications_.push_back({me_, value});
+    else if (!peers_[to.value].lost)
+        send_control(peers_[to.value], Kind::notify, Tag{value}, std::span<const std::byte>());
+    return done;
+}
+
+bool VerbsTransport::send_to_self(Tag tag, std::span<const std::byte> data, Message& message) {
+    message.outcome = Message::Outcome::done;
+    if (Message* const receive = self_receives_.take(tag)) {
+        const bool fits = receive->bytes == data.size();
+        if (fits && !data.empty()) std::memcpy(receive->data, data.data(), data.size());
+        if (!fits) message.outcome = Message::Outcome::mismatched;
+        finish(*receive, message.outcome);
+        return true;
+    }
+    message.outcome = Message::Outcome::pending;
+    self_sends_.push(message);
+    return false;
+}
+
+}  // namespace loom::transport

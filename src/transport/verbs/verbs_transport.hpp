@@ -1,0 +1,180 @@
+// Ranks connected by reliable queue pairs. Small messages are RDMA writes into a ring in the receiver's memory, which
+// it polls; large ones are written straight into the receiver's memory once it has said where (Hoefler 2008, LibOF).
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/transport.hpp"
+#include "transport/verbs/device.hpp"
+#include "transport/verbs/layout.hpp"
+#include "transport/verbs/lists.hpp"
+#include "transport/verbs/memory.hpp"
+
+namespace loom::transport {
+
+// A frame that waits for room in the peer's ring.
+struct WaitingFrame {
+    Kind kind;
+    Tag tag;
+    std::vector<std::byte> bytes;  // of control frames
+    Message* message = nullptr;    // of eager ones: its data is still the program's
+};
+
+// An eager message that came before its receive.
+struct Unexpected {
+    Tag tag;
+    std::vector<std::byte> bytes;
+};
+
+struct ReadyAt {
+    Tag tag;
+    Ready ready;
+};
+
+struct Peer {
+    Rank rank;
+    QpPtr qp;
+    bool lost = false;
+    bool far = false;      // on another host
+    bool probing = false;  // a write is under way that only asks whether it lives
+
+    // What we write into its memory.
+    std::uint64_t ring_address = 0, inbox_address = 0;
+    std::uint32_t key = 0;
+    std::uint64_t tail = 0;      // lines written, in all
+    std::uint64_t consumed = 0;  // of them, as far as we know
+    Marks out;
+    std::byte* mirror = nullptr;  // frames too long to travel inside a request are put together here: at the place they
+                                  // will have in the ring, so that it is free again when that is
+    std::uint32_t unsignaled = 0;       // requests since the last one that will complete
+    std::uint32_t open = 0;             // requests not known to have ended
+    std::deque<std::uint32_t> covered;  // how many of them each completion to come stands for
+    const Inbox* inbox = nullptr;       // in our memory
+    std::deque<WaitingFrame> waiting;
+    MessageList sends;            // large ones that wait for `ready`
+    std::deque<ReadyAt> readies;  // that wait for their send
+    MessageList writing;          // whose data is under way
+
+    // What it writes into ours.
+    const std::byte* ring = nullptr;
+    std::uint64_t head = 0, reported = 0;  // lines
+    Marks in;
+    MessageList receives;
+    std::deque<Unexpected> unexpected;
+};
+
+class VerbsTransport final : public Transport {
+public:
+    explicit VerbsTransport(Bootstrap& bootstrap);
+    ~VerbsTransport() override;
+
+    std::string_view name() const override { return "verbs"; }
+    std::string description() const override;
+    Rank rank() const override { return me_; }
+    std::uint32_t size() const override { return static_cast<std::uint32_t>(peers_.size()); }
+    std::span<const std::uint32_t> hosts() const override { return hosts_; }
+
+    bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
+    bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
+    RemoteMemory expose(std::span<std::byte> memory) override;
+    void unexpose(const RemoteMemory& memory) override;
+    bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+             Message& message) override;
+    bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                    std::uint32_t value, Message& message) override;
+    std::optional<Notification> next_notification() override;
+    std::span<std::byte> allocate(std::size_t bytes) override;
+    void release(std::span<std::byte> memory) override;
+    bool progress() override;
+    void set_events(bool on) override;
+    void sleep(std::chrono::microseconds most) override;
+    void interrupt() override;
+    std::optional<Rank> lost() const override { return first_lost_; }
+
+private:
+    // connecting.cpp
+    void read_settings();
+    void connect_all();
+    void flush();
+
+    // sending.cpp
+    bool send_to_self(Tag tag, std::span<const std::byte> data, Message& message);
+    [[nodiscard]] bool has_room(Peer& peer, std::uint64_t lines);
+    void write_frame(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
+    [[nodiscard]] bool write_eager(Peer& peer, Message& message);
+    void send_control(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
+    template <class Payload>
+    void send_control(Peer& peer, Kind kind, Tag tag, const Payload& payload) {
+        send_control(peer, kind, tag, std::as_bytes(std::span(&payload, 1)));
+    }
+    void post_write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, std::uint32_t key, unsigned flags,
+                    std::uint64_t id);
+    void post(Peer& peer, ibv_send_wr& request);
+    void ring_bell(Peer& peer);
+    bool write_data(Peer& peer, Message& message, std::uint64_t address, std::uint32_t key);
+    bool write_large(Peer& peer, Message& message, const Ready& ready);
+    void send_waiting(Peer& peer);
+
+    // arriving.cpp
+    bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);
+    bool receive_large(Peer& peer, Message& message);
+    bool take_frames(Peer& peer);
+    void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
+    void take_ready(Peer& peer, Tag tag, const Ready& ready);
+    void forget_expected(const Message& message);
+    void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
+    void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
+    void consume(Peer& peer, std::uint64_t lines);
+    bool take_completions();
+    void take_completion(const ibv_wc& completion);
+    bool take_wakes();
+    void rest();
+    void lose(Peer& peer, const std::string& why);
+    static void finish(Message& message, Message::Outcome outcome) {
+        message.outcome = outcome;
+        message.finished(message);
+    }
+
+    Bootstrap& bootstrap_;
+    Rank me_;
+    Device device_;
+    Registrations registrations_;
+    std::vector<std::uint32_t> hosts_;
+    std::unique_ptr<SharedMemory> arena_;  // inboxes, rings, mirrors
+    std::uint64_t ring_bytes_ = 0, ring_lines_ = 0, eager_limit_ = 0;
+    std::vector<Peer> peers_;
+    std::unordered_map<std::uint32_t, Peer*> by_qp_;
+    bool any_far_ = false;
+
+    // Large receives, named by slot and generation so that an answer cannot reach another.
+    struct Expected {
+        Message* message = nullptr;
+        Registration* registration = nullptr;
+        std::uint32_t generation = 0;
+    };
+    std::vector<Expected> expected_;
+    std::vector<std::uint32_t> free_expected_;
+
+    std::unordered_map<const Message*, Registration*> sources_;  // of data under way
+    std::unordered_map<std::uint64_t, Registration*> exposed_;   // by key
+    std::vector<std::unique_ptr<SharedMemory>> allocated_;
+    std::deque<Notification> notifications_;
+    MessageList self_sends_, self_receives_;
+
+    std::uint64_t outstanding_ = 0;  // completions that will come
+    std::uint32_t looks_ = 0, fruitless_ = 0;
+    std::uint64_t last_rest_ns_ = 0, last_probe_ns_ = 0;
+    std::optional<Rank> first_lost_;
+    std::uint32_t waiting_frames_ = 0;
+
+    bool events_ = false;
+    bool armed_ = false;
+    int bell_ = -1;  // eventfd of interrupt()
+};
+
+}  // namespace loom::transport
