@@ -1,0 +1,301 @@
+// One rank of a contestant: does what the board orders with the library that it is linked with.
+//   loom_coll_LIBRARY BOARD [NETWORK ADDRESS]...
+// With networks, rank i enters the i-th network namespace and has a software HCA there, on its RoCE address.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "coll/board.hpp"
+
+namespace loom::bench::coll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Work that needs a core and nothing else, in units of about 0.1 us.
+void compute(std::uint64_t units) {
+    std::uint64_t state = units | 1;
+    for (std::uint64_t step = units * 64; step > 0; --step) state = state * 6364136223846793005u + 1442695040888963407u;
+    asm volatile("" : : "r"(state));
+}
+
+// Units that an undisturbed core does in a second.
+double computing_rate() {
+    constexpr std::uint64_t units = 2000;
+    double best = 1;
+    for (int i = 0; i < 40; ++i) {
+        const auto begin = Clock::now();
+        compute(units);
+        best = std::min(best, since(begin));
+    }
+    return units / best;
+}
+
+double processor_seconds() {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Memory that stays at its place: what libraries remember of it stays true.
+class Memory {
+public:
+    [[nodiscard]] std::byte* take(std::uint64_t bytes) {
+        if (bytes > bytes_) {
+            std::free(memory_);
+            bytes_ = std::max<std::uint64_t>(bytes, std::uint64_t{1} << 20);
+            memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096));
+            if (memory_ == nullptr) throw std::bad_alloc();
+        }
+        return memory_;
+    }
+    Memory() = default;
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() { std::free(memory_); }
+
+private:
+    std::byte* memory_ = nullptr;
+    std::uint64_t bytes_ = 0;
+};
+
+class Measuring {
+public:
+    Measuring(Library& library, Board& board)
+        : library_(library), board_(board), rank_(library.rank()), ranks_(library.ranks()) {
+        if (ranks_ > most_ranks) throw std::runtime_error("too many ranks for the board");
+        cpu_set_t cores;
+        crowded_ = sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) < static_cast<int>(ranks_);
+        rate_ = computing_rate();
+        if (rank_ == 0) {
+            const std::string text = library.description();
+            std::copy_n(text.begin(), std::min(text.size(), board.description.size() - 1), board.description.begin());
+        }
+    }
+
+    void serve() {
+        for (std::uint32_t seen = 0;; ++seen) {
+            board_.answered.fetch_add(1, std::memory_order_acq_rel);
+            wake_all(board_.answered);
+            while (!await_change(board_.ordered, seen, 1))
+                if (getppid() == 1) throw std::runtime_error("the launcher is gone");
+            if (board_.order.task == Task::leave) return;
+            obey(board_.order);
+        }
+    }
+
+private:
+    // Here nothing of the library is used. Returns when all ranks have come.
+    void meet() {
+        const std::uint32_t generation = board_.generation.load(std::memory_order_acquire);
+        if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
+            board_.arrived.store(0, std::memory_order_relaxed);
+            board_.generation.store(generation + 1, std::memory_order_release);
+            return;
+        }
+        while (board_.generation.load(std::memory_order_acquire) == generation) {
+            if (board_.failed.load(std::memory_order_relaxed) != 0) throw std::runtime_error("another rank failed");
+            if (crowded_)
+                sched_yield();
+            else
+                __builtin_ia32_pause();
+        }
+    }
+
+    void obey(const Order& order) {
+        Shape shape{order.operation, order.bytes, rank_, ranks_, {}};
+        if (has_neighbours(order.operation)) shape.neighbours = neighbours_of(rank_, ranks_);
+        std::byte* const input = input_.take(shape.input_bytes());
+        std::byte* const output = output_.take(shape.output_bytes());
+        if (!library_.set_progress(order.progress)) throw std::runtime_error("no such progress in this library");
+        if (order.task == Task::check) fill(shape, input, output);
+        library_.prepare(shape, input, output, order.kept);
+        if (rank_ == 0) {
+            board_.answer = {};
+            board_.stop_at.store(most_rounds + 1, std::memory_order_relaxed);
+        }
+        meet();
+        if (order.task == Task::check) {
+            library_.start();
+            library_.wait();
+            if (const auto wrong = first_wrong(shape, output))
+                throw std::runtime_error(std::string(name(order.operation)) + " of " + std::to_string(order.bytes) +
+                                         " bytes: byte " + std::to_string(*wrong) + " of rank " +
+                                         std::to_string(rank_) + " is wrong");
+        } else {
+            repeat(order);
+        }
+        library_.release();
+        meet();
+    }
+
+    // The first round warms up.
+    void repeat(const Order& order) {
+        Clock::time_point begin = Clock::now();
+        double processor = 0;
+        std::uint32_t round = 0;
+        for (;; ++round) {
+            // Said before the others can come to this round, so that all stop at the same one.
+            if (rank_ == 0 && (round == most_rounds + 1 || (round > order.least && since(begin) >= order.seconds)))
+                board_.stop_at.store(round, std::memory_order_relaxed);
+            meet();
+            if (round >= board_.stop_at.load(std::memory_order_relaxed)) break;
+            Round unused;
+            one(order, round == 0 ? unused : board_.rounds[rank_][round - 1]);
+            if (round == 0) begin = Clock::now(), processor = processor_seconds();
+        }
+        board_.processor[rank_] = processor_seconds() - processor;
+        meet();
+        if (rank_ == 0) sum_up(round - 1);
+    }
+
+    void one(const Order& order, Round& out) {
+        out = {};
+        switch (order.task) {
+            case Task::overlap_fixed:
+                return overlap_fixed(order, out);
+            case Task::overlap_deadline:
+                return overlap_deadline(order, out);
+            default:
+                break;
+        }
+        const auto begin = Clock::now();
+        library_.start();
+        out.start = since(begin);
+        library_.wait();
+        out.total = since(begin);
+    }
+
+    void overlap_fixed(const Order& order, Round& out) {
+        const auto units = static_cast<std::uint64_t>(order.work_seconds * rate_);
+        const std::uint64_t slice = units / (order.tests + 1);
+        auto begin = Clock::now();
+        for (std::uint32_t i = 0; i <= order.tests; ++i) compute(slice);
+        out.work = since(begin);
+        meet();
+        begin = Clock::now();
+        library_.start();
+        out.start = out.calls = since(begin);
+        bool done = false;
+        for (std::uint32_t i = 0; i <= order.tests; ++i) {
+            compute(slice);
+            if (i == order.tests || done) continue;
+            const auto testing = Clock::now();
+            done = library_.test();
+            out.calls += since(testing);
+        }
+        const auto waiting = Clock::now();
+        if (!done) library_.wait();
+        out.calls += since(waiting);
+        out.total = since(begin);
+    }
+
+    void overlap_deadline(const Order& order, Round& out) {
+        const double slice = order.work_seconds / (order.tests + 1);
+        const auto begin = Clock::now();
+        library_.start();
+        out.start = out.calls = since(begin);
+        bool done = false;
+        for (std::uint32_t i = 0; i <= order.tests; ++i) {
+            while (since(begin) < slice * (i + 1)) compute(1);
+            if (i == order.tests || done) continue;
+            const auto testing = Clock::now();
+            done = library_.test();
+            out.calls += since(testing);
+        }
+        const auto waiting = Clock::now();
+        if (!done) library_.wait();
+        out.calls += since(waiting);
+        out.total = since(begin);
+    }
+
+    void sum_up(std::uint32_t rounds) {
+        Answer& answer = board_.answer;
+        std::vector<double> starts;
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            Round slowest{};
+            for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+                const Round& one = board_.rounds[rank][round];
+                slowest.total = std::max(slowest.total, one.total);
+                slowest.work = std::max(slowest.work, one.work);
+                slowest.calls = std::max(slowest.calls, one.calls);
+                starts.push_back(one.start);
+            }
+            answer.total += slowest.total / rounds;
+            answer.work += slowest.work / rounds;
+            answer.calls += slowest.calls / rounds;
+        }
+        std::nth_element(starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2), starts.end());
+        answer.start = starts[starts.size() / 2];
+        answer.rounds = rounds;
+        answer.processor = std::accumulate(board_.processor.begin(), board_.processor.begin() + ranks_, 0.0) / rounds;
+    }
+
+    Library& library_;
+    Board& board_;
+    std::uint32_t rank_, ranks_;
+    bool crowded_ = false;
+    double rate_ = 0;
+    Memory input_, output_;
+};
+
+// Before the library is opened: it must find what is there.
+void enter_network(int argc, char** argv) {
+    const char* rank = std::getenv("LOOM_RANK");
+    const int at = 2 + 2 * (rank == nullptr ? 0 : std::atoi(rank));
+    if (argc < 4) return;
+    if (at + 1 >= argc) throw std::runtime_error("no network for this rank");
+    const int network = open(argv[at], O_RDONLY | O_CLOEXEC);
+    if (network < 0 || setns(network, CLONE_NEWNET) != 0)
+        throw std::runtime_error(std::string("cannot enter ") + argv[at]);
+    close(network);
+    setenv("LOOM_VERBS_HCAS", (std::string("roce:") + argv[at + 1]).c_str(), 1);
+}
+
+int run(int argc, char** argv) {
+    if (argc < 2) {
+        std::fputs("usage: loom_coll_LIBRARY BOARD [NETWORK ADDRESS]...\n", stderr);
+        return 2;
+    }
+    BoardFile board(argv[1], BoardFile::How::open);
+    try {
+        enter_network(argc, argv);
+        const auto library = open_library(argc, argv);
+        Measuring(*library, *board).serve();
+        return 0;
+    } catch (const std::exception& error) {
+        fail(*board, error.what());
+        std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+        std::_Exit(1);  // others may be waiting for us inside the library: it shall not wait for them
+    }
+}
+
+}  // namespace
+}  // namespace loom::bench::coll
+
+int main(int argc, char** argv) {
+    try {
+        return loom::bench::coll::run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+        return 1;
+    }
+}

@@ -1,0 +1,152 @@
+#include "suite.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <regex>
+#include <sstream>
+
+#include "loom/base/error.hpp"
+
+namespace loom::suites {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool runnable(const fs::path& program) {
+    std::error_code error;
+    return fs::is_regular_file(program, error) &&
+           (fs::status(program, error).permissions() & fs::perms::owner_exec) != fs::perms::none;
+}
+
+// Every test of the suite prints this line, once, when nothing was wrong.
+bool no_errors(const peer::Outcome& outcome) {
+    static const std::regex line("(^|\n) *No [Ee]rrors *\n");
+    return outcome.ok() && std::regex_search(outcome.output, line);
+}
+
+// One line of a list: NAME RANKS [KEY=VALUE]...; nothing when it is not one.
+bool read_line(const std::string& line, Test& test, std::uint32_t most_ranks) {
+    std::istringstream in(line);
+    std::string name, ranks;
+    if (!(in >> name >> ranks) || !std::isalpha(static_cast<unsigned char>(name[0]))) return false;
+    const auto [end, error] = std::from_chars(ranks.data(), ranks.data() + ranks.size(), test.ranks);
+    if (error != std::errc{} || end != ranks.data() + ranks.size() || test.ranks == 0) return false;
+    test.ranks = std::min(test.ranks, most_ranks);
+    test.program = {(test.folder / name).string()};
+    test.name += "/" + name;
+    for (std::string word; in >> word;) {
+        const auto equals = word.find('=');
+        if (equals == std::string::npos) continue;
+        const std::string key = word.substr(0, equals), value = word.substr(equals + 1);
+        if (key == "arg") test.program.push_back(value), test.name += " " + value;
+        if (key == "timeLimit") test.seconds = std::max(test.seconds, std::stod(value));
+        const auto sets = value.find('=');
+        if (key == "env" && sets != std::string::npos)
+            test.environment.emplace_back(value.substr(0, sets), value.substr(sets + 1));
+    }
+    return runnable(test.program[0]);
+}
+
+bool contains(const std::string& text, const char* what) {
+    return text.find(what) != std::string::npos;
+}
+
+}  // namespace
+
+const char* to_string(Mpi mpi) {
+    return mpi == Mpi::openmpi ? "openmpi" : "mpich";
+}
+
+std::vector<Test> mpich_suite(const fs::path& built, std::uint32_t most_ranks) {
+    std::vector<Test> tests;
+    for (const char* folder : {"coll", "topo", "comm", "pt2pt", "threads/comm", "threads/pt2pt"}) {
+        std::istringstream list(peer::content_or_empty(built / folder / "testlist"));
+        for (std::string line; std::getline(list, line);) {
+            Test test;
+            test.suite = "mpich";
+            test.name = folder;
+            test.folder = built / folder;
+            test.passed = no_errors;
+            if (read_line(line, test, most_ranks)) tests.push_back(std::move(test));
+        }
+    }
+    if (tests.empty()) throw Error(built.string() + ": expected MPICH's test suite, with coll/testlist, built");
+    return tests;
+}
+
+std::vector<Test> imb_suite(const fs::path& built, std::uint32_t ranks) {
+    std::vector<Test> tests;
+    const auto add = [&](const char* program, std::initializer_list<const char*> benchmarks) {
+        for (const char* benchmark : benchmarks) {
+            Test test;
+            test.suite = "imb";
+            test.name = fmt::format("{} {}", program, benchmark);
+            test.folder = built;
+            test.program = {(built / program).string(),
+                            "-npmin",
+                            std::to_string(ranks),
+                            "-iter",
+                            "12",
+                            "-msglog",
+                            "0:18",
+                            benchmark};
+            test.ranks = ranks;
+            // A row of numbers a size, the last of them the defects that its own check found.
+            test.passed = [](const peer::Outcome& outcome) {
+                static const std::regex header("#(bytes|repetitions)[^\n]*defects");
+                static const std::regex wrong("(Error|ERROR|\n +[0-9][^\n]* +[0-9.]*[1-9][0-9.]*\n)");
+                const auto table = outcome.output.find("#repetitions");
+                if (!outcome.ok() || table == std::string::npos) return false;
+                const std::string rows = outcome.output.substr(table);
+                if (contains(outcome.output, "Error") || contains(outcome.errors, "Error")) return false;
+                return !std::regex_search(outcome.output, header) || !std::regex_search(rows, wrong);
+            };
+            if (runnable(test.program[0])) tests.push_back(std::move(test));
+        }
+    };
+    add("IMB-NBC", {"Ibcast", "Iallgather", "Iallgatherv", "Igather", "Igatherv", "Iscatter", "Iscatterv", "Ialltoall",
+                    "Ialltoallv", "Ireduce", "Ireduce_scatter", "Iallreduce", "Ibarrier"});
+    add("IMB-MPI1", {"Bcast", "Allgather", "Allgatherv", "Gather", "Gatherv", "Scatter", "Scatterv", "Alltoall",
+                     "Alltoallv", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Allreduce", "Barrier"});
+    if (tests.empty()) throw Error(built.string() + ": expected IMB-NBC and IMB-MPI1");
+    return tests;
+}
+
+std::vector<Test> osu_suite(const fs::path& built, std::uint32_t ranks) {
+    std::vector<Test> tests;
+    for (const char* folder : {"non_blocking", "neighborhood", "persistent", "blocking"}) {
+        std::error_code missing;
+        std::vector<fs::path> programs;
+        for (const auto& entry : fs::directory_iterator(built / folder, missing))
+            if (entry.path().extension().empty() && entry.path().filename().string().starts_with("osu_") &&
+                runnable(entry.path()))
+                programs.push_back(entry.path());
+        std::sort(programs.begin(), programs.end());
+        for (const fs::path& program : programs) {
+            Test test;
+            test.suite = "osu";
+            test.name = fmt::format("{}/{}", folder, program.filename().string());
+            test.folder = built / folder;
+            const bool reduces = contains(test.name, "reduce");
+            const bool bare = contains(test.name, "barrier");  // has no data to check
+            test.program = {program.string(), "-i", "12", "-x", "2"};
+            if (!bare)
+                for (const char* word : {"-c", "-m", "1:262144"}) test.program.emplace_back(word);
+            // MPI_CHAR, the default, has no sum by the standard, and Open MPI's is wrong.
+            if (reduces)
+                for (const char* word : {"-T", "mpi_int,mpi_float"}) test.program.emplace_back(word);
+            test.ranks = ranks;
+            test.passed = [bare](const peer::Outcome& outcome) {
+                const bool failed = contains(outcome.output, "Fail") || contains(outcome.output, "ERROR");
+                return outcome.ok() && !failed && (bare || contains(outcome.output, "Pass"));
+            };
+            tests.push_back(std::move(test));
+        }
+    }
+    if (tests.empty()) throw Error(built.string() + ": expected folders of OSU's collectives, built");
+    return tests;
+}
+
+}  // namespace loom::suites
