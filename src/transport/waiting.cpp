@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <string>
 
@@ -11,17 +12,31 @@
 
 namespace loom::transport {
 
-std::uint32_t usable_cores() {
-    static const std::uint32_t cores = [] {
+CoreSet own_cores() {
+    static const CoreSet cores = [] {
+        CoreSet found;
         cpu_set_t set;
         CPU_ZERO(&set);
-        if (sched_getaffinity(0, sizeof set, &set) != 0) return 1u;
-        return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
+        if (sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
+        for (std::size_t core = 0; core < 1024; ++core)
+            if (CPU_ISSET(core, &set)) found.words[core / 64] |= std::uint64_t{1} << core % 64;
+        return found;
     }();
     return cores;
 }
 
-Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank) {
+std::uint32_t count(const CoreSet& cores) {
+    std::uint32_t sum = 0;
+    for (const std::uint64_t word : cores.words) sum += static_cast<std::uint32_t>(std::popcount(word));
+    return sum;
+}
+
+std::uint32_t usable_cores() {
+    static const std::uint32_t cores = std::max(1u, count(own_cores()));
+    return cores;
+}
+
+Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank, const CoreSet& together) {
     if (const char* asked = std::getenv("LOOM_WAITING"); asked != nullptr) {
         const std::string how = asked;
         if (how == "spin") return Waiting::spin;
@@ -29,7 +44,11 @@ Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank) {
         throw UsageError("LOOM_WAITING=" + how + ": expected spin or yield");
     }
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank.value]);
-    return here > usable_cores() ? Waiting::yield : Waiting::spin;
+    return here > count(together) ? Waiting::yield : Waiting::spin;
+}
+
+Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank) {
+    return choose_waiting(hosts, rank, own_cores());
 }
 
 void pause(Waiting how) {

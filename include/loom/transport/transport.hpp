@@ -12,6 +12,7 @@
 
 #include "loom/base/ids.hpp"
 #include "loom/transport/message.hpp"
+#include "loom/transport/waiting.hpp"
 
 namespace loom::transport {
 
@@ -43,6 +44,8 @@ public:
     [[nodiscard]] virtual std::uint32_t size() const = 0;
     // Which host each rank runs on, as small numbers in the order of first appearance; by rank.
     [[nodiscard]] virtual std::span<const std::uint32_t> hosts() const = 0;
+    // What to do between two fruitless looks; decided at the start.
+    [[nodiscard]] virtual Waiting waiting() const { return choose_waiting(hosts(), rank()); }
 
     // True: finished already, and message.outcome says how. To itself (to == rank()) works like to others.
     [[nodiscard]] virtual bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) = 0;

@@ -10,11 +10,19 @@ namespace loom::transport {
 
 enum class Waiting : std::uint8_t { spin, yield };
 
-// Cores this process may run on (its affinity, read once).
-[[nodiscard]] std::uint32_t usable_cores();
+// The cores that a process may run on, as bits by number (the first 1,024).
+struct CoreSet {
+    std::uint64_t words[16] = {};
+    friend bool operator==(const CoreSet&, const CoreSet&) = default;
+};
+[[nodiscard]] CoreSet own_cores();  // read once
+[[nodiscard]] std::uint32_t count(const CoreSet& cores);
+[[nodiscard]] std::uint32_t usable_cores();  // of own_cores()
 
-// yield when more ranks share our host than it has cores for us; LOOM_WAITING=spin|yield decides otherwise.
-[[nodiscard]] Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank);
+// yield when more ranks share our host than there are cores for them; LOOM_WAITING=spin|yield decides otherwise. Ranks
+// that are bound to a core each know less than a core for all: `together` are the cores of all ranks of our host.
+[[nodiscard]] Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank, const CoreSet& together);
+[[nodiscard]] Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank);  // all run where we run
 
 // Once between two looks. A pause instruction or a system call.
 void pause(Waiting how);

@@ -32,6 +32,7 @@ struct Card {
     std::uint64_t ring_bytes = 0;
     std::uint64_t eager_limit = 0;
     Address address;
+    CoreSet cores;
     char host[64] = {};
 };
 
@@ -99,6 +100,7 @@ void VerbsTransport::connect_all() {
     mine.ring_bytes = ring_bytes_;
     mine.eager_limit = eager_limit_;
     mine.address = device_.address;
+    mine.cores = own_cores();
     host_identity().copy(mine.host, sizeof mine.host - 1);
     std::string value(reinterpret_cast<const char*>(&mine), sizeof mine);
     peers_.resize(ranks);
@@ -122,7 +124,7 @@ void VerbsTransport::connect_all() {
     bootstrap_.fence();
 
     std::map<std::string, std::uint32_t> numbers;
-    std::vector<std::string> names;
+    CoreSet together = mine.cores;
     for (Peer& peer : peers_) {
         const std::string theirs = peer.rank == me_ ? value : bootstrap_.get(peer.rank, "verbs");
         Card card;
@@ -133,7 +135,8 @@ void VerbsTransport::connect_all() {
             throw BootstrapError("rank " + std::to_string(peer.rank.value) +
                                  " has another version or other values of LOOM_RING and LOOM_EAGER");
         card.host[sizeof card.host - 1] = '\0';
-        names.emplace_back(card.host);
+        if (std::strcmp(card.host, mine.host) == 0)
+            for (std::size_t i = 0; i < std::size(together.words); ++i) together.words[i] |= card.cores.words[i];
         hosts_.push_back(numbers.emplace(card.host, static_cast<std::uint32_t>(numbers.size())).first->second);
         if (peer.rank == me_) continue;
         Door door;
@@ -148,6 +151,7 @@ void VerbsTransport::connect_all() {
         peer.far = hosts_[peer.rank.value] != hosts_[me_.value];
         any_far_ |= peer.far;
     }
+    waiting_ = choose_waiting(hosts_, me_, together);
     bootstrap_.fence();  // nobody writes before everybody can take it in
 }
 

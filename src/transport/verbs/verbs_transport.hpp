@@ -78,6 +78,7 @@ public:
     Rank rank() const override { return me_; }
     std::uint32_t size() const override { return static_cast<std::uint32_t>(peers_.size()); }
     std::span<const std::uint32_t> hosts() const override { return hosts_; }
+    Waiting waiting() const override { return waiting_; }
 
     bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
@@ -150,6 +151,7 @@ private:
     std::vector<Peer> peers_;
     std::unordered_map<std::uint32_t, Peer*> by_qp_;
     bool any_far_ = false;
+    Waiting waiting_ = Waiting::spin;
 
     // Large receives, named by slot and generation so that an answer cannot reach another.
     struct Expected {
