@@ -3,10 +3,6 @@
 
 namespace loom::transport {
 
-std::unique_ptr<Transport> open_verbs(Bootstrap&) {
-    throw Error("the verbs transport is not built");
-}
-
 std::unique_ptr<Transport> open_mpi(Bootstrap&) {
     throw Error("the MPI transport is not built");
 }
