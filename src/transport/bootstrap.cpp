@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "transport/plugins.hpp"
+
 namespace loom::transport {
 
 namespace {
@@ -33,10 +35,27 @@ bool is_set(const char* variable) {
     return value != nullptr && *value != '\0';
 }
 
+// Tasks that srun started without PMIx would each take themselves for a job of one.
+void check_slurm() {
+    const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
+    if (tasks != nullptr && std::string_view(tasks) != "1")
+        throw BootstrapError("srun has started " + std::string(tasks) +
+                             " tasks that do not know of each other: use srun --mpi=pmix, or LOOM_BOOTSTRAP=alone");
+}
+
 std::string who_started_us() {
     if (is_set("LOOM_BOOTSTRAP")) return std::getenv("LOOM_BOOTSTRAP");
     if (is_set("LOOM_RUN")) return "launcher";
+    if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK")) return "pmix";
+    if (is_set("PMI_RANK") && is_set("PMI_SIZE")) return "mpi";  // MPICH's mpirun
+    check_slurm();
     return "alone";
+}
+
+std::unique_ptr<Bootstrap> mpi_bootstrap() {
+    const std::string library = mpi_of_this_process();
+    if (library.empty()) throw BootstrapError("neither Open MPI's mpirun nor MPICH's has started this process");
+    return plugged_bootstrap("transport-" + library);
 }
 
 }  // namespace
@@ -59,6 +78,8 @@ std::unique_ptr<Bootstrap> alone_bootstrap() {
 std::unique_ptr<Bootstrap> find_bootstrap() {
     const std::string kind = who_started_us();
     if (kind == "launcher") return launcher_bootstrap();
+    if (kind == "pmix") return plugged_bootstrap("pmix");
+    if (kind == "mpi") return mpi_bootstrap();
     if (kind == "alone") return alone_bootstrap();
     throw BootstrapError("LOOM_BOOTSTRAP=" + kind + ": expected launcher, pmix, mpi or alone");
 }

@@ -39,8 +39,9 @@ public:
     virtual void finished() {}
 };
 
-// Who started this process: the local launcher, PMIx when its variables are set (a plug-in, loaded now), or nobody: a
-// single rank. LOOM_BOOTSTRAP=launcher|pmix|alone decides otherwise. Throws BootstrapError.
+// Who started this process: the local launcher, PMIx when its variables are set, MPICH's mpirun when its are (MPI_Init
+// is then called), or nobody: a single rank. PMIx and MPI are plug-ins, loaded now. LOOM_BOOTSTRAP=launcher|pmix|mpi|
+// alone decides otherwise. Throws BootstrapError.
 [[nodiscard]] std::unique_ptr<Bootstrap> find_bootstrap();
 
 }  // namespace loom::transport
