@@ -27,7 +27,7 @@ void Exchange::handle(Rank from, const Packet& packet) {
             member.waiting = false;
             send_(from, {.kind = Kind::welcome, .rank = from, .size = static_cast<std::uint32_t>(ranks_.size())});
             for (std::uint32_t other = 0; other < ranks_.size(); ++other)
-                if (ranks_[other].ended && !ranks_[other].finished && !ranks_[other].how.empty())
+                if (ranks_[other].lost)
                     send_(from, {.kind = Kind::lost, .rank = Rank{other}, .value = ranks_[other].how});
             return;
         case Kind::put:
@@ -71,20 +71,16 @@ void Exchange::get(Rank from, const Packet& packet) {
 }
 
 void Exchange::try_fence() {
-    const auto gone = std::find_if(ranks_.begin(), ranks_.end(), [](const Member& member) { return member.ended; });
-    if (gone == ranks_.end() &&
-        !std::all_of(ranks_.begin(), ranks_.end(), [](const Member& member) { return member.waiting; }))
+    if (!gone_ && !std::all_of(ranks_.begin(), ranks_.end(), [](const Member& member) { return member.waiting; }))
         return;
     for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
         Member& member = ranks_[rank];
         if (!member.waiting) continue;
         member.waiting = false;
-        if (gone == ranks_.end()) {
+        if (!gone_)
             send_(Rank{rank}, {.kind = Kind::fenced});
-        } else {
-            const Rank who{static_cast<std::uint32_t>(gone - ranks_.begin())};
-            fail(Rank{rank}, name_of(who) + " " + (gone->how.empty() ? "has ended" : gone->how));
-        }
+        else
+            fail(Rank{rank}, name_of(*gone_) + " " + ranks_[gone_->value].how);
     }
 }
 
@@ -92,12 +88,13 @@ void Exchange::ended(Rank who, const std::string& how, bool forgiven) {
     Member& member = ranks_[who.value];
     member.ended = true;
     member.waiting = false;
-    if (!member.finished && !forgiven) {
-        member.how = how;
+    member.how = how;
+    member.lost = !member.finished && !forgiven;
+    if (!gone_ || (member.lost && !ranks_[gone_->value].lost)) gone_ = who;
+    if (member.lost)
         for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank)
             if (ranks_[rank].joined && !ranks_[rank].ended)
                 send_(Rank{rank}, {.kind = Kind::lost, .rank = who, .value = how});
-    }
     try_fence();
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ private:
         bool finished = false;
         bool waiting = false;  // in the fence
         bool ended = false;
+        bool lost = false;  // ended, and others miss it
         std::string how;
         std::string complaint;  // about a put, told at the next fence
     };
@@ -44,6 +46,7 @@ private:
     void fail(Rank to, const std::string& why);
 
     std::vector<Member> ranks_;
+    std::optional<Rank> gone_;  // because of whom a fence can no longer come about: the first that was lost, if any was
     Send send_;
 };
 
