@@ -6,17 +6,17 @@ namespace loom::model {
 
 Charges charges(const LogGp& p) {
     Charges c;
-    c.small = {.send = p.o, .gap = p.g, .gap_byte = p.G, .latency = p.L, .take = p.o};
-    c.large = c.small;
+    c.way.small = {.send = p.o, .gap = p.g, .gap_byte = p.G, .latency = p.L, .take = p.o};
+    c.way.large = c.way.small;
     c.local = p.local;
     return c;
 }
 
 Charges charges(const LogfP& p) {
     Charges c;
-    c.small = {
+    c.way.small = {
         .send = p.o_min, .send_first = p.o_max, .gap = p.g, .gap_byte = p.G, .latency = p.L, .take = p.o_receive};
-    c.large = c.small;
+    c.way.large = c.way.small;
     c.free = p.f;
     c.local = p.local;
     return c;
@@ -24,16 +24,16 @@ Charges charges(const LogfP& p) {
 
 Charges charges(const LogGops& p, const LocalCosts& local) {
     Charges c;
-    c.small = {.send = p.o,
+    c.way.small = {.send = p.o,
 
-               .send_byte = p.O,
-               .gap = p.g,
-               .gap_byte = p.G,
-               .latency = p.L,
-               .take = p.o,
-               .take_byte = std::max(p.O, p.G)};
-    c.large = c.small;
-    c.limit = p.S;
+                   .send_byte = p.O,
+                   .gap = p.g,
+                   .gap_byte = p.G,
+                   .latency = p.L,
+                   .take = p.o,
+                   .take_byte = std::max(p.O, p.G)};
+    c.way.large = c.way.small;
+    c.way.limit = p.S;
     c.waits_for = Large::match;
     c.taking = Taking::during_arrival;
     c.local = local;

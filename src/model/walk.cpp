@@ -24,23 +24,35 @@ void check(const MessageCosts& m) {
         throw UsageError("the costs of a byte must not be negative");
 }
 
+void check(const WayCosts& way) {
+    check(way.small);
+    check(way.large);
+    if (way.ready.ps < 0) throw UsageError("the way of a receiver's word must not take less than no time");
+}
+
+double length_of(const WayCosts& way, std::uint64_t bytes) {
+    const MessageCosts& m = bytes > way.limit ? way.large : way.small;
+    const auto ps = [](Time time) { return static_cast<double>(time.ps); };
+    const double byte =
+        static_cast<double>(m.send_byte) + 2 * static_cast<double>(m.gap_byte) + static_cast<double>(m.take_byte);
+    return ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + ps(m.latency) + ps(m.take) + ps(way.ready) +
+           static_cast<double>(bytes) * byte;
+}
+
 // The sum of everything that takes time is an end that none passes.
 void check_length(const traffic::Schedule& schedule, const Charges& c) {
-    check(c.small);
-    check(c.large);
-    if (c.local.copy < 0 || c.local.reduce < 0 || c.local.step.ps < 0 || c.ready.ps < 0)
+    check(c.way);
+    if (c.far) check(*c.far);
+    if (c.local.copy < 0 || c.local.reduce < 0 || c.local.step.ps < 0)
         throw UsageError("the costs of local operations must not be negative");
     if (c.free == 0) throw UsageError("an adapter works on at least one message at a time");
     double length = 0;
     for (const Op& op : schedule.ops()) {
         const auto amount = static_cast<double>(op.amount);
-        const MessageCosts& m = op.amount > c.limit ? c.large : c.small;
-        const auto ps = [](Time time) { return static_cast<double>(time.ps); };
+        const auto step = static_cast<double>(c.local.step.ps);
         switch (op.kind) {
             case OpKind::send:
-                length += ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + ps(m.latency) + ps(m.take) + ps(c.ready) +
-                          amount * static_cast<double>(m.send_byte) + 2 * amount * static_cast<double>(m.gap_byte) +
-                          amount * static_cast<double>(m.take_byte);
+                length += std::max(length_of(c.way, op.amount), c.far ? length_of(*c.far, op.amount) : 0.0);
                 break;
             case OpKind::receive:
                 break;
@@ -48,10 +60,10 @@ void check_length(const traffic::Schedule& schedule, const Charges& c) {
                 length += amount;
                 break;
             case OpKind::copy:
-                length += ps(c.local.step) + amount * static_cast<double>(c.local.copy);
+                length += step + amount * static_cast<double>(c.local.copy);
                 break;
             case OpKind::reduce:
-                length += ps(c.local.step) + amount * static_cast<double>(c.local.reduce);
+                length += step + amount * static_cast<double>(c.local.reduce);
                 break;
         }
     }
@@ -68,10 +80,10 @@ public:
 private:
     static constexpr OpIndex none = 0xffffffffu;
     enum class What : std::uint8_t { operation, head, take, wake };
-    // What waits for a core alone, or for one and a side of an adapter. Small and large messages may find room in an
-    // adapter at different times.
-    enum class Line : std::uint8_t { local, send_small, send_large, take_small, take_large };
-    static constexpr std::uint32_t lines = 5;
+    // What waits for a core alone, or for one and a side of an adapter; messages with other costs may find room in an
+    // adapter at another time.
+    enum class Line : std::uint8_t { local = 0, send = 1, take = 5 };
+    static constexpr std::uint32_t lines = 9;
 
     struct Event {
         Time time;
@@ -105,8 +117,16 @@ private:
         OpIndex first = none, last = none;
     };
 
-    [[nodiscard]] bool is_large(const Op& op) const { return op.amount > c_.limit; }
-    [[nodiscard]] const MessageCosts& costs(const Op& op) const { return is_large(op) ? c_.large : c_.small; }
+    // Of a send.
+    [[nodiscard]] bool is_far(OpIndex send) const {
+        return c_.far && !hosts_.empty() && hosts_[ops_[send].rank] != hosts_[schedule_.op(send).peer.value];
+    }
+    [[nodiscard]] const WayCosts& way(OpIndex send) const { return is_far(send) ? *c_.far : c_.way; }
+    [[nodiscard]] bool is_large(OpIndex send) const { return schedule_.op(send).amount > way(send).limit; }
+    [[nodiscard]] const MessageCosts& costs(OpIndex send) const {
+        const WayCosts& on = way(send);
+        return schedule_.op(send).amount > on.limit ? on.large : on.small;
+    }
     [[nodiscard]] std::uint32_t core_of(std::uint32_t rank, const Op& op) const { return rank * cpus_ + op.cpu; }
     [[nodiscard]] std::uint32_t nic_of(std::uint32_t rank, const Op& op) const { return rank * nics_ + op.nic; }
     [[nodiscard]] Time room(Time busy_until, const MessageCosts& costs) const {
@@ -135,8 +155,11 @@ private:
         std::push_heap(events_.begin(), events_.end(), std::greater<>{});
     }
     void put(Time time, What what, OpIndex op) { push({time, numbers_++, op, what}); }
-    [[nodiscard]] std::uint32_t queue_of(std::uint32_t rank, const Op& op, Line line) const {
-        return (core_of(rank, op) * nics_ + op.nic) * lines + static_cast<std::uint32_t>(line);
+    [[nodiscard]] std::uint32_t queue_of(std::uint32_t rank, const Op& op, std::uint32_t line) const {
+        return (core_of(rank, op) * nics_ + op.nic) * lines + line;
+    }
+    [[nodiscard]] std::uint32_t line_of(Line line, OpIndex send) const {
+        return static_cast<std::uint32_t>(line) + (is_far(send) ? 2u : 0u) + (is_large(send) ? 1u : 0u);
     }
     bool try_later(const Event& event, Time free, std::uint32_t queue);
     void wake(const Event& event);
@@ -260,11 +283,11 @@ Time Walk::free_for(const Waiting& waiting) {
     if (waiting.what == What::operation) {
         const std::uint32_t rank = ops_[waiting.op].rank;
         const Time core = core_free(rank, op);
-        return op.kind == OpKind::send ? std::max(core, room(out_[nic_of(rank, op)], costs(op))) : core;
+        return op.kind == OpKind::send ? std::max(core, room(out_[nic_of(rank, op)], costs(waiting.op))) : core;
     }
     const std::uint32_t rank = op.peer.value;
     const Time core = core_free(rank, op);
-    return c_.taking == Taking::during_arrival ? std::max(core, room(in_[nic_of(rank, op)], costs(op))) : core;
+    return c_.taking == Taking::during_arrival ? std::max(core, room(in_[nic_of(rank, op)], costs(waiting.op))) : core;
 }
 
 void Walk::play(const Event& event) {
@@ -278,7 +301,7 @@ void Walk::play(const Event& event) {
 
 void Walk::play_local(const Event& event, const Op& op) {
     const std::uint32_t rank = ops_[event.about].rank;
-    if (try_later(event, core_free(rank, op), queue_of(rank, op, Line::local))) return;
+    if (try_later(event, core_free(rank, op), queue_of(rank, op, static_cast<std::uint32_t>(Line::local)))) return;
     const auto amount = static_cast<std::int64_t>(op.amount);
     const Time work = op.kind == OpKind::compute
                           ? Time{amount}
@@ -291,10 +314,10 @@ void Walk::play_local(const Event& event, const Op& op) {
 void Walk::play_send(const Event& event, const Op& op) {
     State& state = ops_[event.about];
     Time& out = out_[nic_of(state.rank, op)];
-    const bool large = is_large(op);
-    const MessageCosts& m = costs(op);
+    const bool large = is_large(event.about);
+    const MessageCosts& m = costs(event.about);
     const Time free = std::max(core_free(state.rank, op), room(out, m));
-    if (try_later(event, free, queue_of(state.rank, op, large ? Line::send_large : Line::send_small))) return;
+    if (try_later(event, free, queue_of(state.rank, op, line_of(Line::send, event.about)))) return;
     if (!state.announced) {
         state.announced = true;
         begin(event.about, event.time);
@@ -302,7 +325,7 @@ void Walk::play_send(const Event& event, const Op& op) {
     }
     if (large && c_.waits_for == Large::ready) {
         if (state.partner == none) return;  // the receive will call again
-        const Time word = ops_[state.partner].posted + c_.ready;
+        const Time word = ops_[state.partner].posted + way(event.about).ready;
         if (word > event.time) return push({word, event.number, event.about, What::operation});
     }
     const Core& core = cores_[core_of(state.rank, op)];
@@ -319,7 +342,7 @@ void Walk::play_send(const Event& event, const Op& op) {
 void Walk::play_head(const Event& event, const Op& op) {
     if (c_.taking == Taking::during_arrival) return play_take({event.time, event.number, event.about, What::take}, op);
     Time& in = in_[nic_of(op.peer.value, op)];
-    const MessageCosts& m = costs(op);
+    const MessageCosts& m = costs(event.about);
     const Time bytes = per_byte(m.gap_byte, op.amount);
     const Time begins = std::max(event.time, room(in, m));
     in = std::max(in, begins) + m.gap + bytes;
@@ -328,12 +351,12 @@ void Walk::play_head(const Event& event, const Op& op) {
 
 void Walk::play_take(const Event& event, const Op& op) {
     const std::uint32_t rank = op.peer.value;
-    const MessageCosts& m = costs(op);
+    const MessageCosts& m = costs(event.about);
     Time& in = in_[nic_of(rank, op)];
     const bool with_adapter = c_.taking == Taking::during_arrival;
     Time free = core_free(rank, op);
     if (with_adapter) free = std::max(free, room(in, m));
-    if (try_later(event, free, queue_of(rank, op, is_large(op) ? Line::take_large : Line::take_small))) return;
+    if (try_later(event, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     State& state = ops_[event.about];
     state.took = event.time + m.take + per_byte(m.take_byte, op.amount);
@@ -350,8 +373,8 @@ void Walk::play_receive(const Event& event) {
         take_first(waiting_[ops_[receive].rank], [&](OpIndex waiting) { return fits(waiting, receive); });
     if (send == none) return append(posted_[ops_[receive].rank], receive);
     ops_[send].partner = receive;
-    if (c_.waits_for == Large::ready && is_large(schedule_.op(send)))
-        put(event.time + c_.ready, What::operation, send);
+    if (c_.waits_for == Large::ready && is_large(send))
+        put(event.time + way(send).ready, What::operation, send);
     else if (ops_[send].took != never)
         finish_message(send, event.time);
 }
@@ -366,7 +389,7 @@ void Walk::meet_receive(OpIndex send) {
 void Walk::finish_message(OpIndex send, Time now) {
     const Op& op = schedule_.op(send);
     State& state = ops_[send];
-    if (is_large(op) && c_.waits_for == Large::match) {
+    if (is_large(send) && c_.waits_for == Large::match) {
         Time& free = cores_[core_of(state.rank, op)].free;
         Time& out = out_[nic_of(state.rank, op)];
         free = std::max(free, now);
@@ -432,7 +455,7 @@ void Walk::begin_freed() {
         const Op& op = schedule_.op(index);
         const std::uint32_t rank = ops_[index].rank;
         Time time = std::max(ops_[index].ready, cores_[core_of(rank, op)].free);
-        if (op.kind == OpKind::send) time = std::max(time, room(out_[nic_of(rank, op)], costs(op)));
+        if (op.kind == OpKind::send) time = std::max(time, room(out_[nic_of(rank, op)], costs(index)));
         put(time, What::operation, index);
     }
     freed_.clear();

@@ -39,11 +39,9 @@ MessageCosts draw_costs(Random& random) {
 Charges draw_charges(std::uint64_t seed, const Case& c) {
     Random random(seed);
     Charges charges;
-    charges.small = draw_costs(random);
-    charges.large = draw_costs(random);
-    charges.limit = 20;
+    charges.way = {draw_costs(random), draw_costs(random), 20, nanoseconds(random.below(5))};
+    if (seed % 2 == 0) charges.far = {draw_costs(random), draw_costs(random), 10, nanoseconds(random.below(5))};
     charges.waits_for = c.waits_for;
-    charges.ready = nanoseconds(random.below(5));
     charges.free = 1 + random.below(4);
     charges.taking = random.below(2) == 0 ? Taking::after_arrival : Taking::during_arrival;
     charges.local = {.copy = 1000 * random.below(2), .reduce = 1000 * random.below(3), .step = nanoseconds(1)};

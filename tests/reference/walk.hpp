@@ -84,9 +84,13 @@ private:
     static Time per_byte(std::int64_t ps, std::uint64_t bytes) {
         return Time{bytes == 0 ? 0 : ps * static_cast<std::int64_t>(bytes - 1)};
     }
-    [[nodiscard]] bool large(const traffic::Op& op) const { return op.amount > c_.limit; }
-    [[nodiscard]] const model::MessageCosts& costs(const traffic::Op& op) const {
-        return large(op) ? c_.large : c_.small;
+    [[nodiscard]] const model::WayCosts& way(traffic::OpIndex send) const {
+        const bool far = hosts_[ops_[send].rank] != hosts_[schedule_.op(send).peer.value];
+        return far && c_.far ? *c_.far : c_.way;
+    }
+    [[nodiscard]] bool large(traffic::OpIndex send) const { return schedule_.op(send).amount > way(send).limit; }
+    [[nodiscard]] const model::MessageCosts& costs(traffic::OpIndex send) const {
+        return large(send) ? way(send).large : way(send).small;
     }
     Core& core(std::uint32_t rank, const traffic::Op& op) { return ranks_[rank].core[op.cpu]; }
     void put(Time time, What what, traffic::OpIndex op) { queue_.insert({time, numbers_++, what, op}); }
@@ -141,7 +145,7 @@ private:
             const traffic::Op& what = schedule_.op(op);
             Time time = std::max(ops_[op].ready, core(ops_[op].rank, what).free);
             if (what.kind == traffic::OpKind::send)
-                time = std::max(time, room(ranks_[ops_[op].rank].out[what.nic], costs(what)));
+                time = std::max(time, room(ranks_[ops_[op].rank].out[what.nic], costs(op)));
             put(time, What::operation, op);
         }
         freed_.clear();
@@ -169,16 +173,16 @@ private:
     void play_send(const Event& event, const traffic::Op& op) {
         State& state = ops_[event.op];
         Time& out = ranks_[state.rank].out[op.nic];
-        const model::MessageCosts& costs = this->costs(op);
+        const model::MessageCosts& costs = this->costs(event.op);
         if (try_later(event, std::max({core(state.rank, op).free, host_free(state.rank), room(out, costs)}))) return;
         if (!state.announced) {
             state.announced = true;
             begin(event.op, event.time);
             if (c_.waits_for == model::Large::ready) meet_receive(event.op);
         }
-        if (large(op) && c_.waits_for == model::Large::ready) {
+        if (large(event.op) && c_.waits_for == model::Large::ready) {
             if (!state.partner) return;  // play_receive will call again
-            if (try_later(event, ops_[*state.partner].posted + c_.ready)) return;
+            if (try_later(event, ops_[*state.partner].posted + way(event.op).ready)) return;
         }
         const bool warm = core(state.rank, op).sent && state.ready <= core(state.rank, op).worked;
         const Time posted = event.time + costs.send + (warm ? Time{} : costs.send_first);
@@ -186,7 +190,7 @@ private:
         busy(state.rank, op, event.time, sent, true);
         out = std::max(out, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
         put(posted + costs.latency, What::head, event.op);
-        if (large(op) && c_.waits_for == model::Large::match)
+        if (large(event.op) && c_.waits_for == model::Large::match)
             sent_[event.op] = sent;
         else
             complete(event.op, sent);
@@ -195,7 +199,7 @@ private:
     void play_head(const Event& event, const traffic::Op& op) {
         if (c_.taking == model::Taking::during_arrival) return play_take(event, op);
         Time& in = ranks_[op.peer.value].in[op.nic];
-        const model::MessageCosts& costs = this->costs(op);
+        const model::MessageCosts& costs = this->costs(event.op);
         const Time begin = std::max(event.time, room(in, costs));
         in = std::max(in, begin) + costs.gap + per_byte(costs.gap_byte, op.amount);
         put(begin + per_byte(costs.gap_byte, op.amount), What::take, event.op);
@@ -203,7 +207,7 @@ private:
     void play_take(const Event& event, const traffic::Op& op) {
         const std::uint32_t rank = op.peer.value;
         Time& in = ranks_[rank].in[op.nic];
-        const model::MessageCosts& costs = this->costs(op);
+        const model::MessageCosts& costs = this->costs(event.op);
         const bool with_adapter = c_.taking == model::Taking::during_arrival;
         const Time adapter = with_adapter ? room(in, costs) : Time{};
         if (try_later(event, std::max({core(rank, op).free, host_free(rank), adapter}))) return;
@@ -223,8 +227,8 @@ private:
         const traffic::OpIndex send = *found;
         waiting.erase(found);
         ops_[send].partner = event.op;
-        if (c_.waits_for == model::Large::ready && large(schedule_.op(send)))
-            put(event.time + c_.ready, What::operation, send);
+        if (c_.waits_for == model::Large::ready && large(send))
+            put(event.time + way(send).ready, What::operation, send);
         else if (ops_[send].took)
             finish_message(send, event.time);
     }
@@ -238,7 +242,7 @@ private:
     // The message is there and its receive is posted.
     void finish_message(traffic::OpIndex send, Time now) {
         const traffic::Op& op = schedule_.op(send);
-        if (large(op) && c_.waits_for == model::Large::match) {
+        if (large(send) && c_.waits_for == model::Large::match) {
             RankState& sender = ranks_[ops_[send].rank];
             sender.core[op.cpu].free = std::max(sender.core[op.cpu].free, now);
             sender.out[op.nic] = std::max(sender.out[op.nic], now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,23 +33,30 @@ enum class Taking : std::uint8_t {
     during_arrival,  // from the first byte on, while the bytes come in (LogGOPS)
 };
 
-// What messages of more than Charges::limit bytes wait for.
+// What messages of more than WayCosts::limit bytes wait for.
 enum class Large : std::uint8_t {
     nothing,  // they go like others
     match,    // they go at once, but are over at the sender when they have met their receive (LogGOPS)
-    ready,    // for the receiver's word that the receive is posted, Charges::ready on its way
+    ready,    // for the receiver's word that the receive is posted, WayCosts::ready on its way
+};
+
+// What messages cost on one kind of way.
+struct WayCosts {
+    MessageCosts small;
+    MessageCosts large;                // of more than `limit` bytes
+    std::uint64_t limit = UINT64_MAX;  // bytes
+    Time ready{};
+    friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
 // The most general costs; LogGP, LogfP and LogGOPS are cases of them.
 struct Charges {
-    MessageCosts small;
-    MessageCosts large;                // of more than `limit` bytes
-    std::uint64_t limit = UINT64_MAX;  // bytes
+    WayCosts way;                 // between ranks of one host, and of two where `far` is missing
+    std::optional<WayCosts> far;  // between hosts
     Large waits_for = Large::nothing;
-    Time ready{};
     std::uint32_t free = 1;  // messages that an adapter works on at once; at least 1
     Taking taking = Taking::after_arrival;
-    LocalCosts local{};
+    LocalCosts local;
     // Cores that the ranks of one host have together; 0: as many as they want. A rank that finds none free waits.
     std::uint32_t host_cores = 0;
     friend bool operator==(const Charges&, const Charges&) = default;
@@ -73,7 +81,8 @@ struct Prediction {
 };
 
 // Ranks begin together at 0. Something that finds its core or adapter busy gets it when it is free, in the order of
-// becoming possible. `hosts` by rank, as far as Charges::host_cores asks for them; empty: all on one. Integers
+// becoming possible. `hosts` by rank, numbered without
+// gaps; empty: all on one. Integers
 // throughout: the same on every machine. Throws UsageError for negative costs, Error for schedules beyond 46 days.
 // Cost: about 100 ns an operation.
 [[nodiscard]] Prediction walk(const traffic::Schedule& schedule, const Charges& charges,
