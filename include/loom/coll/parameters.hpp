@@ -1,0 +1,43 @@
+// What messages, copies and reductions cost on this machine: measured once, kept, and the same on every rank.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "loom/model/walk.hpp"
+#include "loom/transport/transport.hpp"
+
+namespace loom::coll {
+
+struct Parameters {
+    enum class Source : std::uint8_t {
+        assumed,   // nobody measured: one rank, threads of one process, or LOOM_COLL_PARAMETERS=assumed
+        measured,  // just now
+        cached,    // by an earlier job on this machine
+        given,     // by LOOM_COLL_PARAMETERS, over one of the others
+    };
+    model::Charges charges;
+    Source source = Source::assumed;
+    std::string origin;  // one line: when, by whom, from where
+    friend bool operator==(const Parameters&, const Parameters&) = default;
+};
+[[nodiscard]] std::string_view to_string(Parameters::Source source);
+
+// Collective: every rank of the transport calls it while nothing else is under way, and gets what rank 0 decided. That
+// looks into its environment and its cache and, when there is nothing, measures with the others' help.
+//
+// LOOM_COLL_PARAMETERS=measure|assumed|"L=1us,o=200ns,..." (as model::parse_charges reads them; after measure or
+// assumed and a comma, too). LOOM_CACHE=off|FOLDER, else $XDG_CACHE_HOME/loomband or ~/.cache/loomband. Cost: a message
+// from rank 0 to each other; with measuring some 30 ms. Throws UsageError on every rank for a text that cannot be read,
+// transport::RankLost.
+[[nodiscard]] Parameters agree_parameters(transport::Transport& transport);
+
+// The same without looking for anything: measures now. `label` says why in Parameters::origin.
+[[nodiscard]] Parameters measure_parameters(transport::Transport& transport);
+
+// What is charged where nobody measured: a host of some years ago. With more ranks than cores on a host, dependencies
+// cost turns of the others.
+[[nodiscard]] model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32_t cores);
+
+}  // namespace loom::coll

@@ -1,0 +1,25 @@
+// Parameters as text: what --parameters, LOOM_COLL_PARAMETERS and the cache of measured ones are written in.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "loom/model/walk.hpp"
+
+namespace loom::model {
+
+// "L=2.5us,o=300ns,G=100ps,f=8": a comma between, times with a unit, those of a byte too. Names of a message's costs:
+//   L latency; o_send, o_first, o_receive (o: send and receive) of a core; g of an adapter;
+//   O_send, O_receive, G the same for a byte
+// and of the ways: limit (bytes of the largest small message), ready. All of them may have "near." or "far." (between
+// hosts) and those of messages "small." or "large." before them; without, they hold for all. The others: f, cores,
+// copy, reduce (a byte), step, and large=nothing|match|ready.
+[[nodiscard]] std::string parameter_help();
+
+// `base` with what the text says. Throws UsageError naming what is wrong and what there is.
+[[nodiscard]] Charges parse_charges(std::string_view text, Charges base);
+
+// All of it, such that parse_charges gives the same back, whatever the base.
+[[nodiscard]] std::string to_text(const Charges& charges);
+
+}  // namespace loom::model

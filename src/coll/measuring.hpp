@@ -1,0 +1,35 @@
+// Measures the costs of messages between rank 0 and others, by round trips of n messages of s bytes (Hoefler 2008,
+// II.2.4), with few messages.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "coll/talk.hpp"
+#include "loom/model/walk.hpp"
+
+namespace loom::coll {
+
+// What rank 0 asks of another. Sent as bytes between processes of one build.
+struct Command {
+    enum class Kind : std::uint32_t {
+        rounds,  // `rounds` times: receive `count` messages of `bytes`, answer with one of them
+        take,    // receive one of `bytes` that was sent before
+        end,     // what was decided follows, `bytes` long
+    };
+    Kind kind = Kind::end;
+    std::uint32_t count = 0;
+    std::uint32_t rounds = 0;
+    std::uint32_t unused = 0;
+    std::uint64_t bytes = 0;
+};
+
+// Serves rank 0 until it says the end, and answers with what it decided.
+[[nodiscard]] std::vector<std::byte> serve(Talk& talk);
+
+// On rank 0, with at least one other, who serve. All other ranks wait meanwhile as they would in a collective: with
+// more ranks than cores a dependency then costs what it really does, the turns of those who look in vain.
+[[nodiscard]] model::Charges measure(Talk& talk);
+
+}  // namespace loom::coll

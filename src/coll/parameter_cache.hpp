@@ -1,0 +1,28 @@
+// Measured parameters of this machine, kept for the next job.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "loom/coll/parameters.hpp"
+
+namespace loom::coll {
+
+// What they hold for: host, processor, transport, and how many ranks share a core.
+[[nodiscard]] std::string parameter_key(const transport::Transport& transport);
+
+// Nothing when there shall be none, or no place for it.
+[[nodiscard]] std::optional<std::filesystem::path> parameter_file(const std::string& key);
+
+// Nothing when there is no such file, or it is not what was written for this key; a word about the latter on standard
+// error with LOOM_VERBOSE.
+[[nodiscard]] std::optional<Parameters> load_parameters(const std::filesystem::path& file, const std::string& key);
+
+// Whole or not at all. A folder that cannot be written to is no error.
+void keep_parameters(const std::filesystem::path& file, const std::string& key, const Parameters& parameters);
+
+// "2026-11-15 13:50 UTC".
+[[nodiscard]] std::string time_of_day();
+
+}  // namespace loom::coll

@@ -1,0 +1,180 @@
+#include "loom/coll/parameters.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "coll/measuring.hpp"
+#include "coll/parameter_cache.hpp"
+#include "coll/talk.hpp"
+#include "loom/base/error.hpp"
+#include "loom/model/parameters.hpp"
+#include "loom/transport/waiting.hpp"
+
+namespace loom::coll {
+
+namespace {
+
+// "measure,L=1us": what to begin with, and what is said over it.
+struct Asked {
+    bool measure = false;
+    bool assumed = false;
+    std::string over;
+};
+
+Asked asked() {
+    Asked result;
+    const char* const value = std::getenv("LOOM_COLL_PARAMETERS");
+    if (!value) return result;
+    std::string_view text = value;
+    const auto begins = [&](std::string_view word) {
+        if (text != word && !text.starts_with(std::string(word) + ",")) return false;
+        text.remove_prefix(std::min(text.size(), word.size() + 1));
+        return true;
+    };
+    result.measure = begins("measure");
+    result.assumed = !result.measure && begins("assumed");
+    result.over = text;
+    return result;
+}
+
+Parameters put_over(Parameters parameters, const std::string& over) {
+    if (over.empty()) return parameters;
+    try {
+        parameters.charges = model::parse_charges(over, parameters.charges);
+    } catch (const UsageError& error) {
+        throw UsageError(std::string("LOOM_COLL_PARAMETERS: ") + error.what());
+    }
+    parameters.origin = "LOOM_COLL_PARAMETERS=" + over + " over " + std::string(to_string(parameters.source)) +
+                        (parameters.origin.empty() ? "" : ": " + parameters.origin);
+    parameters.source = Parameters::Source::given;
+    return parameters;
+}
+
+Parameters assume(const transport::Transport& transport) {
+    return {assumed_charges(transport.hosts(), transport::usable_cores()), Parameters::Source::assumed,
+            "nothing was measured"};
+}
+
+Parameters measure_now(Talk& talk) {
+    return {measure(talk), Parameters::Source::measured, "measured " + time_of_day()};
+}
+
+Parameters decide(Talk& talk, const Asked& asked) {
+    if (asked.assumed) return assume(talk.transport());
+    const std::string key = parameter_key(talk.transport());
+    const std::optional<std::filesystem::path> file = parameter_file(key);
+    if (file && !asked.measure)
+        if (std::optional<Parameters> kept = load_parameters(*file, key)) return *kept;
+    Parameters parameters = measure_now(talk);
+    if (file) keep_parameters(*file, key, parameters);
+    return parameters;
+}
+
+// What rank 0 tells: a letter for the source or 'E' for an error, the origin or the error, the charges.
+std::string to_message(const Parameters& parameters) {
+    return std::string(1, static_cast<char>('0' + static_cast<int>(parameters.source))) + parameters.origin + '\n' +
+           model::to_text(parameters.charges);
+}
+
+Parameters from_message(std::string_view text) {
+    const std::size_t line = text.find('\n');
+    if (text.empty() || line == std::string_view::npos) throw Error("rank 0 sent no parameters");
+    if (text[0] == 'E') throw UsageError(std::string(text.substr(1, line - 1)));
+    Parameters parameters;
+    parameters.source = static_cast<Parameters::Source>(text[0] - '0');
+    parameters.origin = text.substr(1, line - 1);
+    parameters.charges = model::parse_charges(text.substr(line + 1), {});
+    return parameters;
+}
+
+void tell_all(Talk& talk, const std::string& text) {
+    const Command command{Command::Kind::end, 0, 0, 0, text.size()};
+    for (std::uint32_t rank = 1; rank < talk.transport().size(); ++rank) {
+        talk.send(Rank{rank}, Talk::About::command, std::as_bytes(std::span(&command, 1)));
+        talk.send(Rank{rank}, Talk::About::content, std::as_bytes(std::span(text)));
+    }
+}
+
+Parameters hear(Talk& talk) {
+    const std::vector<std::byte> content = serve(talk);
+    return from_message({reinterpret_cast<const char*>(content.data()), content.size()});
+}
+
+}  // namespace
+
+std::string_view to_string(Parameters::Source source) {
+    constexpr std::string_view names[] = {"assumed", "measured", "cached", "given"};
+    return names[static_cast<std::size_t>(source)];
+}
+
+Parameters agree_parameters(transport::Transport& transport) {
+    // Nothing to measure, or nothing worth it: threads of one process are for tests. They share an environment.
+    if (transport.size() == 1 || (transport.name() == "local" && !asked().measure))
+        return put_over(assume(transport), asked().over);
+    Talk talk(transport);
+    if (transport.rank() != Rank{0}) return hear(talk);
+    try {
+        const Asked wanted = asked();
+        const Parameters parameters = put_over(decide(talk, wanted), wanted.over);
+        tell_all(talk, to_message(parameters));
+        return parameters;
+    } catch (const UsageError& error) {
+        tell_all(talk, "E" + std::string(error.what()) + "\n");
+        throw;
+    }
+}
+
+Parameters measure_parameters(transport::Transport& transport) {
+    if (transport.size() == 1) return assume(transport);
+    Talk talk(transport);
+    if (transport.rank() != Rank{0}) return hear(talk);
+    const Parameters parameters = measure_now(talk);
+    tell_all(talk, to_message(parameters));
+    return parameters;
+}
+
+model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32_t cores) {
+    model::Charges charges;
+    const model::MessageCosts small{.send = nanoseconds(120),
+                                    .send_first = nanoseconds(60),
+                                    .send_byte = 100,
+                                    .latency = nanoseconds(200),
+                                    .take = nanoseconds(120),
+                                    .take_byte = 100};
+    model::MessageCosts large = small;
+    large.latency = nanoseconds(500);
+    large.take_byte = 0;
+    charges.way = {small, large, 8192, nanoseconds(500)};
+    charges.waits_for = model::Large::ready;
+    charges.free = 16;
+    charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
+    std::size_t most = 0;
+    bool several = false;
+    for (const std::uint32_t host : hosts) {
+        most = std::max(most, static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), host)));
+        several |= host != hosts[0];
+    }
+    if (most > cores) {
+        charges.host_cores = cores;
+        const Time turn = nanoseconds(500) * static_cast<std::int64_t>((most + cores - 1) / cores);
+        charges.way.small.latency += turn;
+        charges.way.large.latency += turn;
+        charges.way.ready += turn;
+    }
+    if (several) {
+        charges.far = charges.way;
+        for (model::MessageCosts* costs : {&charges.far->small, &charges.far->large}) {
+            costs->latency += microseconds(5);
+            costs->gap = nanoseconds(500);
+            costs->gap_byte = 800;
+            costs->send_byte = 0;
+        }
+        charges.far->ready += microseconds(5);
+    }
+    return charges;
+}
+
+}  // namespace loom::coll

@@ -1,0 +1,61 @@
+// Blocking messages between two ranks, before there are collectives.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "loom/transport/transport.hpp"
+#include "loom/transport/waiting.hpp"
+
+namespace loom::coll {
+
+class Talk {
+public:
+    // Of context 15, which is nobody's communicator.
+    enum class About : std::uint32_t { command, content, ready, data, answer };
+
+    explicit Talk(transport::Transport& transport)
+        : transport_(transport), waiting_(transport::choose_waiting(transport.hosts(), transport.rank())) {}
+
+    [[nodiscard]] static transport::Tag tag(About about) {
+        return transport::Tag{std::uint64_t{15} << 44 | static_cast<std::uint32_t>(about)};
+    }
+    // True: it is already over.
+    bool start_send(Rank to, About about, std::span<const std::byte> data, transport::Message& message) {
+        message.finished = [](transport::Message&) {};
+        return transport_.send(to, tag(about), data, message);
+    }
+    bool start_receive(Rank from, About about, std::span<std::byte> into, transport::Message& message) {
+        message.finished = [](transport::Message&) {};
+        return transport_.receive(from, tag(about), into, message);
+    }
+    // Throws transport::RankLost when its rank is gone.
+    void finish(const transport::Message& message, Rank with) {
+        while (message.outcome == transport::Message::Outcome::pending)
+            if (!transport_.progress()) transport::pause(waiting_);
+        if (message.outcome == transport::Message::Outcome::lost)
+            throw transport::RankLost(with, "rank " + std::to_string(with.value) + " is gone");
+        if (message.outcome != transport::Message::Outcome::done)
+            throw Error("rank " + std::to_string(with.value) +
+                        " speaks of something else: its Loomband may be another");
+    }
+    void send(Rank to, About about, std::span<const std::byte> data) {
+        transport::Message message;
+        start_send(to, about, data, message);
+        finish(message, to);
+    }
+    void receive(Rank from, About about, std::span<std::byte> into) {
+        transport::Message message;
+        start_receive(from, about, into, message);
+        finish(message, from);
+    }
+
+    [[nodiscard]] transport::Transport& transport() { return transport_; }
+    [[nodiscard]] transport::Waiting waiting() const { return waiting_; }
+
+private:
+    transport::Transport& transport_;
+    transport::Waiting waiting_;
+};
+
+}  // namespace loom::coll

@@ -1,0 +1,175 @@
+#include "loom/model/parameters.hpp"
+
+#include <charconv>
+#include <optional>
+#include <vector>
+
+#include "loom/base/error.hpp"
+
+namespace loom::model {
+
+namespace {
+
+struct MessageField {
+    std::string_view name;
+    Time MessageCosts::*time = nullptr;
+    std::int64_t MessageCosts::*byte = nullptr;
+};
+constexpr MessageField message_fields[] = {{"L", &MessageCosts::latency, nullptr},
+                                           {"o_send", &MessageCosts::send, nullptr},
+                                           {"o_first", &MessageCosts::send_first, nullptr},
+                                           {"o_receive", &MessageCosts::take, nullptr},
+                                           {"g", &MessageCosts::gap, nullptr},
+                                           {"O_send", nullptr, &MessageCosts::send_byte},
+                                           {"O_receive", nullptr, &MessageCosts::take_byte},
+                                           {"G", nullptr, &MessageCosts::gap_byte}};
+
+constexpr std::string_view large_names[] = {"nothing", "match", "ready"};
+
+[[noreturn]] void refuse(std::string_view entry, const std::string& why) {
+    throw UsageError("parameter '" + std::string(entry) + "': " + why);
+}
+
+Time time_of(std::string_view entry, std::string_view value) {
+    const std::optional<Time> time = parse_time(value);
+    if (!time) refuse(entry, "expected a time with its unit, such as 250ns or 1.5us");
+    return *time;
+}
+
+std::uint64_t number_of(std::string_view entry, std::string_view value, std::uint64_t least, std::uint64_t most) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc{} || end != value.data() + value.size() || number < least || number > most)
+        refuse(entry, "expected a whole number from " + std::to_string(least) + " to " + std::to_string(most));
+    return number;
+}
+
+bool take_prefix(std::string_view& name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return false;
+    name.remove_prefix(prefix.size());
+    return true;
+}
+
+bool set_message(MessageCosts& costs, std::string_view entry, std::string_view name, std::string_view value) {
+    if (name == "o") {
+        costs.send = costs.take = time_of(entry, value);
+        return true;
+    }
+    for (const MessageField& field : message_fields) {
+        if (field.name != name) continue;
+        if (field.time)
+            costs.*field.time = time_of(entry, value);
+        else
+            costs.*field.byte = time_of(entry, value).ps;
+        return true;
+    }
+    return false;
+}
+
+bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::string_view value) {
+    if (name == "ready") {
+        way.ready = time_of(entry, value);
+        return true;
+    }
+    if (name == "limit") {
+        const std::optional<std::uint64_t> bytes = parse_bytes(value);
+        if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
+        way.limit = *bytes;
+        return true;
+    }
+    const bool small = take_prefix(name, "small.");
+    const bool large = !small && take_prefix(name, "large.");
+    bool known = false;
+    if (!large) known |= set_message(way.small, entry, name, value);
+    if (!small) known |= set_message(way.large, entry, name, value);
+    return known;
+}
+
+bool set_other(Charges& charges, std::string_view entry, std::string_view name, std::string_view value) {
+    if (name == "f") {
+        charges.free = static_cast<std::uint32_t>(number_of(entry, value, 1, 1'000'000));
+    } else if (name == "cores") {
+        charges.host_cores = static_cast<std::uint32_t>(number_of(entry, value, 0, 1'000'000));
+    } else if (name == "copy") {
+        charges.local.copy = time_of(entry, value).ps;
+    } else if (name == "reduce") {
+        charges.local.reduce = time_of(entry, value).ps;
+    } else if (name == "step") {
+        charges.local.step = time_of(entry, value);
+    } else if (name == "large") {
+        for (std::size_t i = 0; i < std::size(large_names); ++i) {
+            if (large_names[i] != value) continue;
+            charges.waits_for = static_cast<Large>(i);
+            return true;
+        }
+        refuse(entry, "expected nothing, match or ready");
+    } else if (name == "taking") {
+        if (value != "after" && value != "during") refuse(entry, "expected after or during");
+        charges.taking = value == "after" ? Taking::after_arrival : Taking::during_arrival;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void set(Charges& charges, std::string_view entry) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string_view::npos) refuse(entry, "expected NAME=VALUE");
+    std::string_view name = entry.substr(0, equals);
+    const std::string_view value = entry.substr(equals + 1);
+    if (set_other(charges, entry, name, value)) return;
+    const bool near = take_prefix(name, "near.");
+    const bool far = !near && take_prefix(name, "far.");
+    if (far && !charges.far) charges.far = charges.way;
+    bool known = false;
+    if (!far) known |= set_way(charges.way, entry, name, value);
+    if (!near && charges.far) known |= set_way(*charges.far, entry, name, value);
+    if (!known) refuse(entry, "there is no such parameter; there are " + parameter_help());
+}
+
+std::string ps(std::int64_t picoseconds) {
+    return std::to_string(picoseconds) + "ps";
+}
+
+void add(std::string& text, const std::string& prefix, const MessageCosts& costs) {
+    for (const MessageField& field : message_fields)
+        text +=
+            prefix + std::string(field.name) + "=" + ps(field.time ? (costs.*field.time).ps : costs.*field.byte) + ",";
+}
+
+void add(std::string& text, const std::string& prefix, const WayCosts& way) {
+    add(text, prefix + "small.", way.small);
+    add(text, prefix + "large.", way.large);
+    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "ready=" + ps(way.ready.ps) + ",";
+}
+
+}  // namespace
+
+std::string parameter_help() {
+    return "L, o, o_send, o_first, o_receive, g, O_send, O_receive, G, limit and ready (each with near. or far. and "
+           "small. or large. before it if wanted), f, cores, copy, reduce, step, taking and large";
+}
+
+Charges parse_charges(std::string_view text, Charges base) {
+    while (!text.empty()) {
+        const std::size_t comma = text.find(',');
+        const std::string_view entry = text.substr(0, comma);
+        if (!entry.empty()) set(base, entry);
+        text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
+    }
+    return base;
+}
+
+std::string to_text(const Charges& charges) {
+    std::string text;
+    add(text, "near.", charges.way);
+    if (charges.far) add(text, "far.", *charges.far);
+    text += "f=" + std::to_string(charges.free) + ",cores=" + std::to_string(charges.host_cores) +
+            ",copy=" + ps(charges.local.copy) + ",reduce=" + ps(charges.local.reduce) +
+            ",step=" + ps(charges.local.step.ps) +
+            ",taking=" + (charges.taking == Taking::after_arrival ? "after" : "during") +
+            ",large=" + std::string(large_names[static_cast<std::size_t>(charges.waits_for)]);
+    return text;
+}
+
+}  // namespace loom::model

@@ -1,0 +1,176 @@
+#include "loom/coll/parameters.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "coll/parameter_cache.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/model/parameters.hpp"
+#include "loom/transport/open.hpp"
+
+namespace loom::coll {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A variable for as long as a test lasts.
+class Variable {
+public:
+    Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+    ~Variable() { unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+class Folder {
+public:
+    Folder() : path_(fs::temp_directory_path() / ("loom-parameters-" + std::to_string(getpid()))) {
+        fs::create_directories(path_);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { fs::remove_all(path_); }
+    [[nodiscard]] const fs::path& path() const { return path_; }
+
+private:
+    fs::path path_;
+};
+
+std::vector<Parameters> agree(std::uint32_t ranks) {
+    std::vector<Parameters> got(ranks);
+    transport::run_local(
+        ranks, [&](transport::Transport& transport) { got[transport.rank().value] = agree_parameters(transport); });
+    return got;
+}
+
+TEST(Parameters, AreAssumedForThreadsOfOneProcess) {
+    const std::vector<Parameters> got = agree(3);
+
+    for (const Parameters& each : got) {
+        EXPECT_EQ(each.source, Parameters::Source::assumed);
+        EXPECT_EQ(each, got[0]);
+    }
+}
+
+TEST(Parameters, AreMeasuredAndAlikeOnEveryRank) {
+    const Variable off("LOOM_CACHE", "off"), measure("LOOM_COLL_PARAMETERS", "measure");
+    for (const std::uint32_t ranks : {2u, 3u, 5u}) {
+        const std::vector<Parameters> got = agree(ranks);
+
+        for (const Parameters& each : got) {
+            EXPECT_EQ(each.source, Parameters::Source::measured);
+            EXPECT_EQ(each, got[0]);
+        }
+        const model::Charges& c = got[0].charges;
+        EXPECT_GT(c.way.small.send + c.way.small.latency + c.way.small.take, Time{});
+        EXPECT_GT(c.local.copy, 0);
+        EXPECT_GT(c.local.reduce, 0);
+        EXPECT_FALSE(c.far);
+    }
+}
+
+TEST(Parameters, AreKeptForTheNextJob) {
+    const Folder folder;
+    const Variable cache("LOOM_CACHE", folder.path().string());
+    const std::string key = "a machine";
+    const fs::path file = *parameter_file(key);
+    EXPECT_FALSE(load_parameters(file, key));
+    const std::vector<std::uint32_t> hosts(4);
+    const Parameters measured{assumed_charges(hosts, 2), Parameters::Source::measured, "measured at noon"};
+
+    keep_parameters(file, key, measured);
+    const std::optional<Parameters> kept = load_parameters(file, key);
+
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->charges, measured.charges);
+    EXPECT_EQ(kept->source, Parameters::Source::cached);
+    EXPECT_NE(kept->origin.find("measured at noon"), std::string::npos);
+}
+
+TEST(Parameters, OfAnotherMachineOrADamagedFileAreNotTaken) {
+    const Folder folder;
+    const Variable cache("LOOM_CACHE", folder.path().string());
+    const fs::path file = *parameter_file("a machine");
+    const std::vector<std::uint32_t> hosts(1);
+    keep_parameters(file, "a machine", {assumed_charges(hosts, 1), Parameters::Source::measured, "at noon"});
+    const std::string text = read_file(file);
+
+    EXPECT_FALSE(load_parameters(file, "another machine"));
+    for (std::size_t at = 0; at < text.size(); at += 7) {
+        std::string damaged = text;
+        damaged[at] = static_cast<char>(damaged[at] ^ 1);
+        write_file(file, damaged);
+        EXPECT_FALSE(load_parameters(file, "a machine")) << at;
+        write_file(file, text.substr(0, at));
+        EXPECT_FALSE(load_parameters(file, "a machine")) << at;
+    }
+    write_file(file, text);
+    EXPECT_TRUE(load_parameters(file, "a machine"));
+}
+
+TEST(Parameters, AreNotKeptWhereTheyShallNotBe) {
+    const Variable off("LOOM_CACHE", "off");
+
+    EXPECT_FALSE(parameter_file("a machine"));
+}
+
+TEST(Parameters, AFolderThatCannotBeWrittenIsNoError) {
+    const std::vector<std::uint32_t> hosts(1);
+    const fs::path file = "/proc/no such folder/parameters.txt";
+
+    EXPECT_NO_THROW(keep_parameters(file, "x", {assumed_charges(hosts, 1), Parameters::Source::measured, ""}));
+
+    EXPECT_FALSE(load_parameters(file, "x"));
+}
+
+TEST(Parameters, MayBeGiven) {
+    const Variable given("LOOM_COLL_PARAMETERS", "L=7us,far.G=2ns");
+
+    const std::vector<Parameters> got = agree(2);
+
+    EXPECT_EQ(got[0], got[1]);
+    EXPECT_EQ(got[0].source, Parameters::Source::given);
+    EXPECT_EQ(got[0].charges.way.small.latency, microseconds(7));
+    EXPECT_EQ(got[0].charges.far->large.gap_byte, 2000);
+}
+
+TEST(Parameters, ThatCannotBeReadAreAnErrorOnEveryRank) {
+    const Variable off("LOOM_CACHE", "off");
+    for (const char* text : {"L=soon", "measure,L=soon"}) {
+        const Variable given("LOOM_COLL_PARAMETERS", text);
+        std::mutex mutex;
+        int errors = 0;
+
+        transport::run_local(3, [&](transport::Transport& transport) {
+            try {
+                (void)agree_parameters(transport);
+            } catch (const UsageError& error) {
+                const std::lock_guard lock(mutex);
+                errors += std::string(error.what()).find("L=soon") != std::string::npos;
+            }
+        });
+
+        EXPECT_EQ(errors, 3) << text;
+    }
+}
+
+TEST(Parameters, ThatAreAssumedKnowOfACrowd) {
+    const std::vector<std::uint32_t> hosts(8);
+
+    const model::Charges alone = assumed_charges(hosts, 8), crowd = assumed_charges(hosts, 2);
+
+    EXPECT_EQ(alone.host_cores, 0u);
+    EXPECT_EQ(crowd.host_cores, 2u);
+    EXPECT_GT(crowd.way.small.latency, alone.way.small.latency);
+}
+
+}  // namespace
+}  // namespace loom::coll

@@ -1,0 +1,67 @@
+#include "loom/model/parameters.hpp"
+
+#include <gtest/gtest.h>
+
+#include "loom/base/error.hpp"
+#include "loom/base/random.hpp"
+
+namespace loom::model {
+namespace {
+
+MessageCosts draw(Random& random) {
+    const auto ps = [&] { return static_cast<std::int64_t>(random.below(5'000'000)); };
+    return {Time{ps()}, Time{ps()}, ps(), Time{ps()}, ps(), Time{ps()}, Time{ps()}, ps()};
+}
+
+TEST(Parameters, ComeBackFromTheirText) {
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        Random random(seed);
+        Charges charges;
+        charges.way = {draw(random), draw(random), random(), Time{17}};
+        if (seed % 2 == 0) charges.far = {draw(random), draw(random), random.below(9999), Time{4}};
+        charges.waits_for = static_cast<Large>(random.below(3));
+        charges.free = 1 + random.below(20);
+        charges.taking = static_cast<Taking>(random.below(2));
+        charges.local = {random.below(1000), random.below(1000), Time{random.below(1000)}};
+        charges.host_cores = random.below(4);
+
+        const Charges back = parse_charges(to_text(charges), {});
+
+        ASSERT_EQ(back, charges) << to_text(charges);
+    }
+}
+
+TEST(Parameters, WithoutPrefixHoldForAll) {
+    Charges base;
+    base.far = base.way;
+
+    const Charges got = parse_charges("L=2.5us,o=300ns,large.G=7ps,far.small.g=1ns,near.limit=4KiB", base);
+
+    EXPECT_EQ(got.way.small.latency, nanoseconds(2500));
+    EXPECT_EQ(got.far->large.latency, nanoseconds(2500));
+    EXPECT_EQ(got.way.large.take, nanoseconds(300));
+    EXPECT_EQ(got.way.large.gap_byte, 7);
+    EXPECT_EQ(got.way.small.gap_byte, 0);
+    EXPECT_EQ(got.far->small.gap, nanoseconds(1));
+    EXPECT_EQ(got.way.small.gap, Time{});
+    EXPECT_EQ(got.way.limit, 4096u);
+    EXPECT_EQ(got.far->limit, UINT64_MAX);
+}
+
+TEST(Parameters, OfAFarWayBeginAsTheNearOnes) {
+    const Charges got = parse_charges("L=1us,far.G=100ps", {});
+
+    ASSERT_TRUE(got.far);
+    EXPECT_EQ(got.far->small.latency, microseconds(1));
+    EXPECT_EQ(got.far->small.gap_byte, 100);
+    EXPECT_EQ(got.way.small.gap_byte, 0);
+}
+
+TEST(Parameters, ThatAreWrongAreNamed) {
+    for (const char* text : {"L", "L=", "L=3", "L=-1us", "x=1us", "far.f=2", "f=0", "f=two", "limit=much", "large=so",
+                             "near.far.L=1us", "taking=never", "cores=-1", "small.limit=1"})
+        EXPECT_THROW((void)parse_charges(text, {}), UsageError) << text;
+}
+
+}  // namespace
+}  // namespace loom::model
