@@ -254,7 +254,7 @@ model::Charges measure(Talk& talk) {
     std::vector<std::uint32_t> near, far;
     for (std::uint32_t rank = 1; rank < hosts.size(); ++rank) (hosts[rank] == hosts[0] ? near : far).push_back(rank);
     const std::uint32_t cores = transport::usable_cores();
-    const bool crowded = near.size() + 1 > cores;
+    const bool crowded = talk.transport().waiting() == transport::Waiting::yield;
 
     model::Charges charges;
     charges.waits_for = model::Large::ready;

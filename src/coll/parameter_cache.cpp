@@ -65,11 +65,13 @@ std::string parameter_key(const transport::Transport& transport) {
     const std::uint32_t cores = transport::usable_cores();
     // Costs change with the turns that ranks take on a core, and little between 5 and 6 of them.
     std::uint64_t shared = 1;
-    while (shared * cores < static_cast<std::uint64_t>(here)) shared *= 2;
+    if (transport.waiting() == transport::Waiting::yield)
+        while (shared * cores < static_cast<std::uint64_t>(here)) shared *= 2;
     const bool far = std::any_of(hosts.begin(), hosts.end(), [&](std::uint32_t each) { return each != hosts[0]; });
-    return one_line(fmt::format("{} | {} | {} | {} cores, {} | {}", host(), processor(), transport.description(), cores,
-                                shared == 1 ? "one for each rank" : fmt::format("up to {} ranks on each", shared),
-                                far ? "several hosts" : "one host"));
+    return one_line(fmt::format(
+        "{} | {} | {} | {} cores, {} | {}", host(), processor(), transport.description(), cores,
+        transport.waiting() == transport::Waiting::spin ? "one for each rank" : fmt::format("{} ranks on each", shared),
+        far ? "several hosts" : "one host"));
 }
 
 std::optional<std::filesystem::path> parameter_file(const std::string& key) {

@@ -54,8 +54,9 @@ Parameters put_over(Parameters parameters, const std::string& over) {
 }
 
 Parameters assume(const transport::Transport& transport) {
-    return {assumed_charges(transport.hosts(), transport::usable_cores()), Parameters::Source::assumed,
-            "nothing was measured"};
+    const bool crowded = transport.waiting() == transport::Waiting::yield;
+    return {assumed_charges(transport.hosts(), crowded ? transport::usable_cores() : transport.size()),
+            Parameters::Source::assumed, "nothing was measured"};
 }
 
 Parameters measure_now(Talk& talk) {

@@ -14,8 +14,7 @@ public:
     // Of context 15, which is nobody's communicator.
     enum class About : std::uint32_t { command, content, ready, data, answer };
 
-    explicit Talk(transport::Transport& transport)
-        : transport_(transport), waiting_(transport::choose_waiting(transport.hosts(), transport.rank())) {}
+    explicit Talk(transport::Transport& transport) : transport_(transport) {}
 
     [[nodiscard]] static transport::Tag tag(About about) {
         return transport::Tag{std::uint64_t{15} << 44 | static_cast<std::uint32_t>(about)};
@@ -32,7 +31,7 @@ public:
     // Throws transport::RankLost when its rank is gone.
     void finish(const transport::Message& message, Rank with) {
         while (message.outcome == transport::Message::Outcome::pending)
-            if (!transport_.progress()) transport::pause(waiting_);
+            if (!transport_.progress()) transport::pause(transport_.waiting());
         if (message.outcome == transport::Message::Outcome::lost)
             throw transport::RankLost(with, "rank " + std::to_string(with.value) + " is gone");
         if (message.outcome != transport::Message::Outcome::done)
@@ -51,11 +50,9 @@ public:
     }
 
     [[nodiscard]] transport::Transport& transport() { return transport_; }
-    [[nodiscard]] transport::Waiting waiting() const { return waiting_; }
 
 private:
     transport::Transport& transport_;
-    transport::Waiting waiting_;
 };
 
 }  // namespace loom::coll

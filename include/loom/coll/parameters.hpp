@@ -33,7 +33,7 @@ struct Parameters {
 // transport::RankLost.
 [[nodiscard]] Parameters agree_parameters(transport::Transport& transport);
 
-// The same without looking for anything: measures now. `label` says why in Parameters::origin.
+// The same without looking for anything: measures now.
 [[nodiscard]] Parameters measure_parameters(transport::Transport& transport);
 
 // What is charged where nobody measured: a host of some years ago. With more ranks than cores on a host, dependencies
