@@ -12,6 +12,7 @@
 
 #include "loom/base/ids.hpp"
 #include "loom/transport/message.hpp"
+#include "loom/transport/multicast.hpp"
 #include "loom/transport/waiting.hpp"
 
 namespace loom::transport {
@@ -79,6 +80,9 @@ public:
     // while events are on; called without being "inside": another thread may use the transport meanwhile.
     virtual void sleep(std::chrono::microseconds most) = 0;
     virtual void interrupt() = 0;  // from any thread
+
+    // Datagrams to all ranks; null where the transport has none. The first call joins the group.
+    [[nodiscard]] virtual Multicast* multicast() { return nullptr; }
 
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;

@@ -90,7 +90,10 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
     }
     if (message->bytes != bytes) [[unlikely]] {
         consume(peer, lines);
-        if (message->note != 0) forget_expected(*message);
+        if (message->note != 0) {
+            forget_expected(*message);
+            send_control(peer, Kind::withdrawn, tag, Reference{message->note - 1});
+        }
         return finish(*message, Message::Outcome::mismatched);
     }
     if (bytes == 8)
@@ -167,6 +170,8 @@ bool VerbsTransport::take_frames(Peer& peer) {
             take_answer(peer, ready.address, Message::Outcome::done);
         else if (kind == Kind::refused && bytes == sizeof(Reference))
             take_answer(peer, ready.address, Message::Outcome::mismatched);
+        else if (kind == Kind::withdrawn && bytes == sizeof(Reference))
+            std::erase_if(peer.readies, [&](const ReadyAt& known) { return known.ready.reference == ready.address; });
         else if (kind == Kind::offer && bytes == 8)
             take_offer(peer, tag, ready.address);
         else if (kind == Kind::notify && bytes == 0)
@@ -185,6 +190,7 @@ bool VerbsTransport::progress() {
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
     if (outstanding_ != 0 || any_far_ || (++looks_ & 31) == 0) any |= take_completions();
+    if (datagrams_ != nullptr) any |= datagrams_->progress();
     if (events_) any |= take_wakes();
     if (any) {
         fruitless_ = 0;

@@ -31,6 +31,7 @@ struct Card {
     std::uint64_t arena = 0;
     std::uint64_t ring_bytes = 0;
     std::uint64_t eager_limit = 0;
+    std::uint64_t job = 0;
     Address address;
     CoreSet cores;
     char host[64] = {};
@@ -99,6 +100,7 @@ void VerbsTransport::connect_all() {
     mine.arena = reinterpret_cast<std::uint64_t>(base);
     mine.ring_bytes = ring_bytes_;
     mine.eager_limit = eager_limit_;
+    mine.job = secret();
     mine.address = device_.address;
     mine.cores = own_cores();
     host_identity().copy(mine.host, sizeof mine.host - 1);
@@ -138,6 +140,7 @@ void VerbsTransport::connect_all() {
         if (std::strcmp(card.host, mine.host) == 0)
             for (std::size_t i = 0; i < std::size(together.words); ++i) together.words[i] |= card.cores.words[i];
         hosts_.push_back(numbers.emplace(card.host, static_cast<std::uint32_t>(numbers.size())).first->second);
+        if (peer.rank == Rank{0}) job_ = card.job;
         if (peer.rank == me_) continue;
         Door door;
         std::memcpy(&door, theirs.data() + sizeof card + me_.value * sizeof door, sizeof door);
@@ -153,6 +156,11 @@ void VerbsTransport::connect_all() {
     }
     waiting_ = choose_waiting(hosts_, me_, together);
     bootstrap_.fence();  // nobody writes before everybody can take it in
+}
+
+Multicast* VerbsTransport::multicast() {
+    if (datagrams_ == nullptr) datagrams_ = std::make_unique<Datagrams>(device_, me_, job_);
+    return datagrams_.get();
 }
 
 std::string VerbsTransport::description() const {

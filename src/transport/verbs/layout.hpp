@@ -13,6 +13,7 @@ enum class Kind : std::uint8_t {
     ready,      // a receiver waits for a large one: Ready
     written,    // it is there: Reference
     refused,    // it will not come, the lengths differ: Reference
+    withdrawn,  // the receiver no longer waits: Reference
     notify,     // a put has arrived: its value as tag
     offer,      // a sender has waited long for `ready`: the length as payload
     skip,       // go on at the ring's beginning

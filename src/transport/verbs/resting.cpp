@@ -41,10 +41,7 @@ void VerbsTransport::rest() {
                        request_id(peer.rank, RequestKind::probe));
         }
         for (Message* send = peer.sends.front(); send != nullptr; send = send->next)
-            if (send->note == 0) {
-                send->note = 1;
-                send_control(peer, Kind::offer, send->tag, Reference{send->bytes});
-            }
+            send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
     }
 }
 

@@ -10,6 +10,7 @@
 
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/transport.hpp"
+#include "transport/verbs/datagrams.hpp"
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/layout.hpp"
 #include "transport/verbs/lists.hpp"
@@ -95,6 +96,7 @@ public:
     void set_events(bool on) override;
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override;
+    Multicast* multicast() override;
     std::optional<Rank> lost() const override { return first_lost_; }
 
 private:
@@ -150,6 +152,8 @@ private:
     std::uint64_t ring_bytes_ = 0, ring_lines_ = 0, eager_limit_ = 0;
     std::vector<Peer> peers_;
     std::unordered_map<std::uint32_t, Peer*> by_qp_;
+    std::uint64_t job_ = 0;  // a number that rank 0 drew
+    std::unique_ptr<Datagrams> datagrams_;
     bool any_far_ = false;
     Waiting waiting_ = Waiting::spin;
 

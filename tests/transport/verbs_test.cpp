@@ -1,0 +1,276 @@
+// What is the verbs transport's own: rings that wrap, protocols, registrations, datagrams. Ranks are processes.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/launch.hpp"
+#include "loom/transport/open.hpp"
+#include "transport/verbs/memory.hpp"
+
+namespace loom::transport {
+namespace {
+
+using Outcome = Message::Outcome;
+
+// A rank's exit code is the line of the check that failed.
+#define CHECK_RANK(condition) \
+    if (!(condition)) return __LINE__
+
+struct Counter {
+    int open = 0;
+    Message message() {
+        ++open;
+        Message made;
+        made.owner = this;
+        made.finished = [](Message& done) { --static_cast<Counter*>(done.owner)->open; };
+        return made;
+    }
+};
+
+void drive(Transport& transport, const std::function<bool()>& until) {
+    while (!until())
+        if (!transport.progress()) pause(transport.waiting());
+}
+
+// Runs the body on `ranks` processes and expects all to return 0.
+void on_ranks(std::uint32_t ranks, const std::function<int(Transport&, Bootstrap&)>& body) {
+    Launch launch_request;
+    launch_request.ranks = ranks;
+    launch_request.timeout = std::chrono::seconds(60);
+    launch_request.body = [&](Rank) {
+        const auto bootstrap = find_bootstrap();
+        const auto transport = open_verbs(*bootstrap);
+        const int line = body(*transport, *bootstrap);
+        if (line == 0) bootstrap->fence();
+        bootstrap->finished();
+        return line;
+    };
+
+    const LaunchOutcome outcome = launch(launch_request);
+
+    for (std::uint32_t rank = 0; rank < ranks; ++rank)
+        EXPECT_EQ(outcome.ranks[rank].exit_code, 0) << "rank " << rank << " failed in that line (modulo 256)";
+}
+
+class Setting {
+public:
+    Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    ~Setting() { unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
+    std::vector<std::byte> data(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 31 + seed);
+    return data;
+}
+
+TEST(Verbs, a_small_ring_wraps_and_a_slow_receiver_loses_nothing) {
+    const Setting ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
+    on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        constexpr int count = 500;
+        Counter counter;
+        std::vector<std::vector<std::byte>> data;
+        for (int i = 0; i < count; ++i) data.push_back(pattern(static_cast<std::size_t>(i * 7 % 1001), 3u + i));
+        std::vector<Message> messages(count);
+        if (transport.rank() == Rank{0}) {
+            int at_once = 0;
+            for (int i = 0; i < count; ++i) {
+                messages[i] = counter.message();
+                if (transport.send(Rank{1}, Tag{7}, data[i], messages[i])) --counter.open, ++at_once;
+            }
+            CHECK_RANK(at_once < count);  // the ring was full
+            bootstrap.fence();
+            drive(transport, [&] { return counter.open == 0; });
+        } else {
+            bootstrap.fence();  // all that could be sent was
+            for (int i = 0; i < count; ++i) {
+                std::vector<std::byte> room(data[i].size());
+                Message message = counter.message();
+                if (transport.receive(Rank{0}, Tag{7}, room, message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+                CHECK_RANK(message.outcome == Outcome::done);
+                CHECK_RANK(room == data[i]);
+            }
+        }
+        return 0;
+    });
+}
+
+TEST(Verbs, lengths_that_differ_are_told_on_every_combination_of_protocols) {
+    on_ranks(2, [](Transport& transport, Bootstrap&) {
+        const std::pair<std::size_t, std::size_t> sent_and_expected[] = {
+            {8, 16}, {16, 8}, {8, 1 << 20}, {1 << 20, 8}, {1 << 20, 2 << 20}, {2 << 20, 1 << 20}, {0, 8}, {1 << 20, 0}};
+        Tag tag{10};
+        for (const auto& [sent, expected] : sent_and_expected) {
+            ++tag.value;
+            Counter counter;
+            Message message = counter.message();
+            std::vector<std::byte> data(std::max(sent, expected));
+            const std::span<std::byte> whole(data);
+            if (transport.rank() == Rank{0}) {
+                if (transport.send(Rank{1}, tag, whole.first(sent), message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+            } else {
+                if (transport.receive(Rank{0}, tag, whole.first(expected), message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+                CHECK_RANK(message.outcome == Outcome::mismatched);
+            }
+            // The connection still works.
+            Message after = counter.message();
+            std::uint64_t word = 42 + transport.rank().value;
+            const auto bytes = std::as_writable_bytes(std::span(&word, 1));
+            if (transport.rank() == Rank{0} ? transport.send(Rank{1}, Tag{2}, bytes, after)
+                                            : transport.receive(Rank{0}, Tag{2}, bytes, after))
+                --counter.open;
+            drive(transport, [&] { return counter.open == 0; });
+            CHECK_RANK(word == 42);
+        }
+        return 0;
+    });
+}
+
+TEST(Verbs, a_killed_rank_is_lost_to_those_who_wait_for_it) {
+    Launch request;
+    request.ranks = 3;
+    request.timeout = std::chrono::seconds(30);
+    request.grace = std::chrono::seconds(20);
+    request.body = [](Rank me) {
+        const auto bootstrap = find_bootstrap();
+        const auto transport = open_verbs(*bootstrap);
+        if (me == Rank{1}) {
+            raise(SIGKILL);
+        }
+        Counter counter;
+        std::vector<std::byte> small(8), large(1 << 20);
+        Message messages[3] = {counter.message(), counter.message(), counter.message()};
+        if (transport->receive(Rank{1}, Tag{1}, small, messages[0])) --counter.open;
+        if (transport->receive(Rank{1}, Tag{2}, large, messages[1])) --counter.open;
+        if (transport->send(Rank{1}, Tag{3}, large, messages[2])) --counter.open;
+        drive(*transport, [&] { return counter.open == 0; });
+        for (const Message& message : messages)
+            if (message.outcome != Outcome::lost) return 2;
+        return transport->lost() == Rank{1} ? 3 : 4;
+    };
+
+    const LaunchOutcome outcome = launch(request);
+
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_EQ(outcome.ranks[1].signal, SIGKILL);
+    EXPECT_EQ(outcome.ranks[0].exit_code, 3);
+    EXPECT_EQ(outcome.ranks[2].exit_code, 3);
+}
+
+TEST(Verbs, without_a_launchers_word_the_adapter_tells_that_a_rank_is_gone) {
+    // A bootstrap that knows nothing of lost ranks, as under a launcher that does not tell.
+    struct Silent : Bootstrap {
+        explicit Silent(Bootstrap& real) : real_(real) {}
+        std::string_view name() const override { return "silent"; }
+        Rank rank() const override { return real_.rank(); }
+        std::uint32_t size() const override { return real_.size(); }
+        void put(std::string_view key, std::string_view value) override { real_.put(key, value); }
+        void fence() override { real_.fence(); }
+        std::string get(Rank of, std::string_view key) override { return real_.get(of, key); }
+        Bootstrap& real_;
+    };
+    Launch request;
+    request.ranks = 2;
+    request.timeout = std::chrono::seconds(30);
+    request.grace = std::chrono::seconds(20);
+    request.body = [](Rank me) {
+        const auto bootstrap = find_bootstrap();
+        Silent silent(*bootstrap);
+        const auto transport = open_verbs(silent);
+        if (me == Rank{1}) raise(SIGKILL);
+        Counter counter;
+        std::vector<std::byte> small(8);
+        Message message = counter.message();
+        if (transport->receive(Rank{1}, Tag{1}, small, message)) --counter.open;
+        drive(*transport, [&] { return counter.open == 0; });
+        return message.outcome == Outcome::lost ? 3 : 2;
+    };
+
+    const LaunchOutcome outcome = launch(request);
+
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_EQ(outcome.ranks[0].exit_code, 3);
+}
+
+TEST(Verbs, a_datagram_reaches_every_rank_but_its_sender) {
+    on_ranks(4, [](Transport& transport, Bootstrap& bootstrap) {
+        Multicast* const multicast = transport.multicast();
+        CHECK_RANK(multicast != nullptr);
+        struct Heard {
+            int count = 0;
+            bool right = true;
+        } heard;
+        multicast->listen(
+            [](void* owner, Rank from, Tag tag, std::uint32_t fragment, std::span<const std::byte> data) {
+                Heard& into = *static_cast<Heard*>(owner);
+                ++into.count;
+                const auto expected = pattern(100, fragment);
+                into.right = into.right && from == Rank{2} && tag == Tag{9} && data.size() == 100 &&
+                             std::memcmp(data.data(), expected.data(), 100) == 0;
+            },
+            &heard);
+        bootstrap.fence();
+        if (transport.rank() == Rank{2}) {
+            for (std::uint32_t i = 0; i < 20; ++i) multicast->send(Tag{9}, i, pattern(100, i));
+            bootstrap.fence();
+            for (int i = 0; i < 100; ++i) transport.progress();
+            CHECK_RANK(heard.count == 0);
+        } else {
+            drive(transport, [&] { return heard.count == 20; });
+            CHECK_RANK(heard.right);
+            bootstrap.fence();
+        }
+        return 0;
+    });
+}
+
+TEST(Verbs, registrations_are_made_once_and_kept) {
+    on_ranks(1, [](Transport&, Bootstrap&) {
+        const Device device;
+        Registrations registrations(device);
+        std::vector<std::byte> a(100'000), b(100'000);
+        for (int i = 0; i < 10; ++i) {
+            Registration& first = registrations.acquire(a, true);
+            Registration& second = registrations.acquire(b, true);
+            Registration& part = registrations.acquire(std::span(a).subspan(5000, 100), false);
+            CHECK_RANK(part.begin <= reinterpret_cast<std::uint64_t>(a.data()) + 5000);
+            registrations.release(part);
+            registrations.release(second);
+            registrations.release(first);
+        }
+        CHECK_RANK(registrations.made() == 2);
+        return 0;
+    });
+}
+
+TEST(Verbs, many_registrations_are_forgotten_but_for_those_in_use) {
+    on_ranks(1, [](Transport&, Bootstrap&) {
+        const Device device;
+        Registrations registrations(device);
+        std::vector<std::byte> all(3000 * 8192);
+        Registration& held = registrations.acquire(std::span(all).first(8192), true);
+        for (std::size_t i = 1; i < 3000; ++i)
+            registrations.release(registrations.acquire(std::span(all).subspan(i * 8192, 8192), true));
+        const std::uint64_t made = registrations.made();
+        Registration& again = registrations.acquire(std::span(all).first(8192), true);
+        CHECK_RANK(&again == &held);
+        CHECK_RANK(registrations.made() == made);
+        registrations.release(registrations.acquire(std::span(all).subspan(8192 * 5, 8192), true));
+        CHECK_RANK(registrations.made() == made + 1);  // it was long ago
+        return 0;
+    });
+}
+
+}  // namespace
+}  // namespace loom::transport
