@@ -36,7 +36,8 @@ struct Algorithm {
 [[nodiscard]] const Algorithm& find_algorithm(Collective what, std::string_view name);
 
 // One rank's part, and the whole: the parts of all ranks as one schedule, for `congestion`, `sim`, `model` and GOAL.
-// For calls whose blocks differ from rank to rank `call_of` gives each rank's.
+// `call_of` is one call that all make, or each rank's where they differ. Throws UsageError when the algorithm does not
+// fit.
 [[nodiscard]] Plan make_plan(const Algorithm& algorithm, const Group& group, const Call& call,
                              const Tuning& tuning = {});
 [[nodiscard]] traffic::Schedule whole_schedule(const Algorithm& algorithm, const Group& group,

@@ -44,8 +44,16 @@ struct Blocks {
     std::span<const std::uint64_t> at;
 };
 
-// Buffers and what is in them are as in the MPI standard, sizes in bytes. The spans need to live only as long as the
-// call that is given them.
+// Buffers and what is in them are as in the MPI standard, sizes in bytes; blocks of equal size lie one after another in
+// the order of ranks. Besides:
+// - broadcast has one buffer, the output, at the root too.
+// - in_place of gather(v), scatter(v) and reduce is the root's alone (its own block stays where it is); the others
+// always
+//   give an input (scatter: an output). Elsewhere all ranks are in place or none. Neighbour operations never are.
+// - reduce_scatter in place: the whole input is in the output, the result lies at its beginning, and what lies behind
+//   the result is undefined afterwards. Exscan leaves rank 0's output alone.
+// - Of ranks that are not the root, a buffer that MPI calls not significant is never touched and may be null.
+// The spans need to live only as long as the call that is given them.
 struct Call {
     Collective what = Collective::barrier;
     Rank root;  // of broadcast, gather(v), scatter(v), reduce
@@ -61,7 +69,11 @@ struct Call {
                       // scatterv: bytes[0]
 };
 
-// Who stands beside whom, of neighbour collectives. Blocks follow the order of these lists.
+// A neighbour that is not there, at the border of a grid: its block exists and is left alone.
+inline constexpr Rank no_rank{0xffffffffu};
+
+// Who stands beside whom, of neighbour collectives. Blocks follow the order of these lists. Where a rank stands in a
+// list more than once, its first message is the first in both lists, and so on (but see grid_neighbours).
 struct Neighbours {
     std::vector<Rank> sources;
     std::vector<Rank> destinations;
@@ -73,13 +85,17 @@ struct Grid {
     std::vector<bool> periodic;
 };
 
+// Of each rank of a grid: in every dimension the one before and the one behind, no_rank at a border. On a grid what a
+// rank sends backwards is what its neighbour receives from ahead, also where both are the same rank.
+[[nodiscard]] std::vector<Neighbours> grid_neighbours(const Grid& grid);
+
 // What is known of the group; the same on every rank but for `me`. Ranks are those of the communicator.
 struct Group {
     std::uint32_t size = 1;
     Rank me;
     std::span<const std::uint32_t> hosts;         // by rank, numbered in the order of first appearance
     std::span<const Neighbours> neighbours = {};  // by rank; empty without a topology
-    const Grid* grid = nullptr;
+    const Grid* grid = nullptr;                   // of a Cartesian one; `neighbours` are then grid_neighbours(*grid)
 };
 
 }  // namespace loom::coll
