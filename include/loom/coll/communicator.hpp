@@ -1,4 +1,4 @@
-// A group of ranks that start collectives together, without types: loom/coll/typed.hpp has them with spans.
+// A group of ranks that start collectives together: without types here, with them in what it inherits.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,16 @@
 #include <string_view>
 
 #include "loom/coll/algorithm.hpp"
+#include "loom/coll/buffers.hpp"
 #include "loom/coll/call.hpp"
 #include "loom/coll/reduction.hpp"
 #include "loom/coll/request.hpp"
+#include "loom/coll/typed/combination.hpp"
+#include "loom/coll/typed/movement.hpp"
+#include "loom/coll/typed/neighbourhood.hpp"
 #include "loom/transport/transport.hpp"
 
 namespace loom::coll {
-
-struct Buffers {
-    const std::byte* input = nullptr;
-    std::byte* output = nullptr;
-};
 
 // Overrides the choice of the model. Also LOOM_COLL="allreduce=ring:65536,bcast=binomial" in the environment.
 struct Choice {
@@ -31,11 +30,15 @@ class World;
 
 // Cheap to copy (a reference). All ranks of a communicator start the same operations in the same order; any number may
 // be in flight. Creating one from another is a collective of its own, but the first operation on it never waits.
-class Communicator {
+class Communicator : public DataMovement<Communicator>,
+                     public Combination<Communicator>,
+                     public Neighbourhood<Communicator> {
 public:
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] std::uint32_t size() const;
     [[nodiscard]] const Group& group() const;
+    // This rank's. Throws UsageError without a topology.
+    [[nodiscard]] const Neighbours& neighbours() const;
 
     // Starts. Buffers and the state of `reduction` must stay until the request is finished; `call`, `choice` and what
     // they point to need not. Throws UsageError for a call that cannot be (root outside, blocks missing).
@@ -45,6 +48,15 @@ public:
     [[nodiscard]] Persistent prepare(const Call& call, Buffers buffers, const Reduction* reduction = nullptr,
                                      const Choice* choice = nullptr) const;
 
+    // The plan that start() would run (kept, like those it runs), to be printed or exported.
+    [[nodiscard]] std::shared_ptr<const Plan> plan(const Call& call, const Choice* choice = nullptr) const;
+    // The same with a plan that somebody else wrote, for this rank of a group like this one. Its places are offsets to
+    // `buffers`: with none given they are addresses. Kept for the next start as long as the cache has room.
+    [[nodiscard]] Request start(std::shared_ptr<const Plan> plan, Buffers buffers,
+                                const Reduction* reduction = nullptr) const;
+    [[nodiscard]] Persistent prepare(std::shared_ptr<const Plan> plan, Buffers buffers,
+                                     const Reduction* reduction = nullptr) const;
+
     [[nodiscard]] Communicator duplicate() const;
     // Ranks with the same colour, ordered by (key, rank); nothing for those without a colour.
     [[nodiscard]] std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::uint32_t key) const;
@@ -53,9 +65,11 @@ public:
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;
 
     // A communicator for a library that agrees on contexts itself: `members` are ranks of the world in the order of
-    // their new ranks; `context` is one that no other living communicator of any two of them has. Not collective, never
-    // waits.
-    [[nodiscard]] static Communicator with_context(World& world, std::span<const Rank> members, std::uint32_t context);
+    // their new ranks; `context` (20 bits, 0 is everyone's) is one that no other living communicator of any two of them
+    // has. Not collective, never waits. With neighbours of every rank, and a grid, it has a topology.
+    [[nodiscard]] static Communicator with_context(World& world, std::span<const Rank> members, std::uint32_t context,
+                                                   std::vector<Neighbours> neighbours = {},
+                                                   std::optional<Grid> grid = {});
 
     struct State;
     explicit Communicator(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -24,6 +24,8 @@ struct ProgressState {
     std::string why;
 };
 
+// One thread at a time may use a world, its communicators and their requests, unless share_between_threads() was
+// called. It outlives its communicators and requests.
 class World {
 public:
     // From the environment: find_bootstrap() and open_transport(). Collective.
@@ -48,10 +50,16 @@ public:
     void set_progress(Progress how);
     [[nodiscard]] ProgressState progress_state() const;
 
+    // From now on several threads may start, test and wait (though each request belongs to one at a time). Costs a lock
+    // a call. To be called before there are several.
+    void share_between_threads();
+
     struct State;
     [[nodiscard]] State& state() { return *state_; }
 
 private:
+    explicit World(std::unique_ptr<State> state);
+    void set_progress_from_environment();
     std::unique_ptr<State> state_;
 };
 

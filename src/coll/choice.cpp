@@ -1,0 +1,72 @@
+#include "coll/choice.hpp"
+
+#include <charconv>
+#include <cstdlib>
+#include <string>
+
+#include "loom/base/error.hpp"
+
+namespace loom::coll {
+namespace {
+
+template <class Number>
+Number parse_number(std::string_view text, std::string_view entry) {
+    Number number = 0;
+    if (text.empty()) return number;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size())
+        throw UsageError("LOOM_COLL: " + std::string(entry) + ": '" + std::string(text) + "' is no number");
+    return number;
+}
+
+std::string_view cut(std::string_view& text, char separator) {
+    const std::size_t at = text.find(separator);
+    const std::string_view head = text.substr(0, at);
+    text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+    return head;
+}
+
+const std::vector<Rule>& environment_rules() {
+    static const std::vector<Rule> rules = [] {
+        const char* text = std::getenv("LOOM_COLL");
+        return text == nullptr ? std::vector<Rule>{} : parse_rules(text);
+    }();
+    return rules;
+}
+
+}  // namespace
+
+std::vector<Rule> parse_rules(std::string_view text) {
+    std::vector<Rule> rules;
+    while (!text.empty()) {
+        const std::string_view entry = cut(text, ',');
+        if (entry.empty()) continue;
+        std::string_view value = entry;
+        const std::string_view what = cut(value, '=');
+        if (value.empty())
+            throw UsageError("LOOM_COLL: " + std::string(entry) + ": expected OPERATION=ALGORITHM[:SEGMENT[:WAYS]]");
+        const std::string_view name = cut(value, ':');
+        const std::string_view segment = cut(value, ':');
+        Rule rule{parse_collective(what), {}};
+        rule.chosen.algorithm = &find_algorithm(rule.what, name);
+        rule.chosen.tuning = {parse_number<std::uint64_t>(segment, entry), parse_number<std::uint32_t>(value, entry)};
+        rules.push_back(rule);
+    }
+    return rules;
+}
+
+Chosen choose(const Group& group, const Call& call, const Choice* asked) {
+    if (asked != nullptr && !asked->algorithm.empty()) {
+        const Algorithm& algorithm = find_algorithm(call.what, asked->algorithm);
+        if (!algorithm.fits(group, call))
+            throw UsageError(std::string(asked->algorithm) + " cannot do this " + std::string(to_string(call.what)));
+        return {&algorithm, asked->tuning};
+    }
+    for (const Rule& rule : environment_rules())
+        if (rule.what == call.what && rule.chosen.algorithm->fits(group, call)) return rule.chosen;
+    for (const Algorithm& algorithm : algorithms(call.what))
+        if (algorithm.fits(group, call)) return {&algorithm, {}};
+    throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
+}
+
+}  // namespace loom::coll

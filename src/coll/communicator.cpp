@@ -1,0 +1,252 @@
+#include "loom/coll/communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "coll/choice.hpp"
+#include "coll/world_state.hpp"
+
+namespace loom::coll {
+namespace {
+
+std::vector<std::uint32_t> hosts_of(std::span<const Rank> members, std::span<const std::uint32_t> hosts) {
+    std::map<std::uint32_t, std::uint32_t> numbers;
+    std::vector<std::uint32_t> result;
+    for (const Rank member : members) {
+        const auto next = static_cast<std::uint32_t>(numbers.size());
+        result.push_back(numbers.emplace(hosts[member.value], next).first->second);
+    }
+    return result;
+}
+
+template <class T>
+std::vector<T> exchange_all(Communicator::State& state, const T& mine) {
+    std::vector<T> all(state.members.size());
+    state.exchange(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+    return all;
+}
+
+Communicator derive(Communicator::State& parent, std::vector<Rank> members, std::vector<Neighbours> neighbours = {},
+                    std::optional<Grid> grid = {}) {
+    const std::uint32_t context = parent.agree_on_context();
+    return Communicator(parent.world.add(std::make_unique<Communicator::State>(
+        parent.world, std::move(members), context, std::move(neighbours), std::move(grid))));
+}
+
+}  // namespace
+
+Communicator::State::State(World::State& owner, std::vector<Rank> ranks, std::uint32_t number,
+                           std::vector<Neighbours> by_rank, std::optional<Grid> cartesian)
+    : world(owner),
+      members(std::move(ranks)),
+      context(number),
+      hosts(hosts_of(members, owner.transport.hosts())),
+      neighbours(std::move(by_rank)),
+      grid(std::move(cartesian)) {
+    const auto me = std::find(members.begin(), members.end(), owner.transport.rank());
+    if (me == members.end()) throw UsageError("a communicator must have this rank among its members");
+    group.size = static_cast<std::uint32_t>(members.size());
+    group.me = Rank{static_cast<std::uint32_t>(me - members.begin())};
+    group.hosts = hosts;
+    group.neighbours = neighbours;
+    group.grid = grid ? &*grid : nullptr;
+}
+
+Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
+    if (Prepared* known = plans.find(call, choice)) return *known;
+    check_call(group, call);
+    const Chosen chosen = choose(group, call, choice);
+    auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, group, call, chosen.tuning));
+    return plans.insert(call, choice, std::make_unique<Prepared>(*this, std::move(plan)));
+}
+
+Prepared& Communicator::State::prepare(std::shared_ptr<const Plan> plan) {
+    if (Prepared* known = plans.find(plan)) return *known;
+    return plans.insert(std::make_unique<Prepared>(*this, std::move(plan)));
+}
+
+Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const Reduction* reduction) {
+    if (prepared.program.reduces && (reduction == nullptr || reduction->apply == nullptr))
+        throw UsageError("a reduction needs an operation");
+    Execution& execution = *prepared.take(world.engine);
+    execution.buffers = buffers;
+    if (reduction != nullptr) execution.reduction = *reduction;
+    ++taken;
+    return execution;
+}
+
+void Communicator::State::put_back(Execution& execution) {
+    execution.prepared().put_back(&execution);
+    if (--taken == 0 && unreferenced) world.remove(*this);
+}
+
+void Communicator::State::exchange(std::span<const std::byte> mine, std::span<std::byte> all) {
+    const Communicator self(std::shared_ptr<State>(std::shared_ptr<State>{}, this));
+    Call call;
+    call.what = Collective::allgather;
+    call.bytes = mine.size();
+    self.start(call, {mine.data(), all.data()}).wait();
+}
+
+// Everyone proposes the lowest it has free; the highest of those is taken if it is free everywhere.
+std::uint32_t Communicator::State::agree_on_context() {
+    std::uint32_t floor = 1;
+    while (floor < contexts) {
+        std::uint32_t proposal = floor;
+        {
+            const World::State::Hold hold(world);
+            while (world.contexts_in_use.contains(proposal)) ++proposal;
+        }
+        const auto proposals = exchange_all(*this, proposal);
+        const std::uint32_t agreed = *std::max_element(proposals.begin(), proposals.end());
+        bool is_free = false;
+        {
+            const World::State::Hold hold(world);
+            is_free = !world.contexts_in_use.contains(agreed);
+        }
+        const auto free_at = exchange_all(*this, static_cast<std::uint8_t>(is_free));
+        if (agreed < contexts && std::all_of(free_at.begin(), free_at.end(), [](std::uint8_t at) { return at != 0; }))
+            return agreed;
+        floor = agreed + 1;
+    }
+    throw Error("there are too many communicators: all " + std::to_string(contexts) + " contexts are in use");
+}
+
+Rank Communicator::rank() const {
+    return state_->group.me;
+}
+
+std::uint32_t Communicator::size() const {
+    return state_->group.size;
+}
+
+const Group& Communicator::group() const {
+    return state_->group;
+}
+
+const Neighbours& Communicator::neighbours() const {
+    if (state_->neighbours.empty()) throw UsageError("the communicator has no topology");
+    return state_->neighbours[state_->group.me.value];
+}
+
+namespace {
+
+Request start_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction) {
+    Execution& execution = state.take(prepared, buffers, reduction);
+    execution.tag = state.next_tag();
+    state.world.engine.start(execution);
+    return Request(&execution);
+}
+
+Persistent keep_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction) {
+    Execution& execution = state.take(prepared, buffers, reduction);
+    execution.tag = state.next_persistent_tag();
+    return Persistent(&execution);
+}
+
+}  // namespace
+
+Request Communicator::start(const Call& call, Buffers buffers, const Reduction* reduction, const Choice* choice) const {
+    const World::State::Hold hold(state_->world);
+    return start_prepared(*state_, state_->prepare(call, choice), buffers, reduction);
+}
+
+Request Communicator::start(std::shared_ptr<const Plan> plan, Buffers buffers, const Reduction* reduction) const {
+    const World::State::Hold hold(state_->world);
+    return start_prepared(*state_, state_->prepare(std::move(plan)), buffers, reduction);
+}
+
+Persistent Communicator::prepare(const Call& call, Buffers buffers, const Reduction* reduction,
+                                 const Choice* choice) const {
+    const World::State::Hold hold(state_->world);
+    return keep_prepared(*state_, state_->prepare(call, choice), buffers, reduction);
+}
+
+Persistent Communicator::prepare(std::shared_ptr<const Plan> plan, Buffers buffers, const Reduction* reduction) const {
+    const World::State::Hold hold(state_->world);
+    return keep_prepared(*state_, state_->prepare(std::move(plan)), buffers, reduction);
+}
+
+std::shared_ptr<const Plan> Communicator::plan(const Call& call, const Choice* choice) const {
+    const World::State::Hold hold(state_->world);
+    return state_->prepare(call, choice).plan;
+}
+
+Communicator Communicator::duplicate() const {
+    return derive(*state_, state_->members, state_->neighbours, state_->grid);
+}
+
+std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour, std::uint32_t key) const {
+    struct Wish {
+        std::uint32_t has_colour, colour, key, rank;
+    };
+    const Wish mine{colour.has_value(), colour.value_or(0), key, state_->group.me.value};
+    std::vector<Wish> all = exchange_all(*state_, mine);
+    std::erase_if(all, [&](const Wish& wish) { return wish.has_colour == 0 || wish.colour != mine.colour; });
+    std::stable_sort(all.begin(), all.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
+    if (!colour) {
+        // Its proposals and its contexts in use count all the same: the others ask it.
+        (void)state_->agree_on_context();
+        return {};
+    }
+    std::vector<Rank> members;
+    for (const Wish& wish : all) members.push_back(state_->members[wish.rank]);
+    return derive(*state_, std::move(members));
+}
+
+Communicator Communicator::cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const {
+    std::uint64_t places = 1;
+    for (const std::uint32_t dim : dims) places = std::min<std::uint64_t>(places * dim, size() + std::uint64_t{1});
+    if (places != size() || periodic.size() != dims.size())
+        throw UsageError("a grid must have as many places as the communicator has ranks, here " +
+                         std::to_string(size()) + ", and say for each dimension whether it is periodic");
+    Grid grid{{dims.begin(), dims.end()}, periodic};
+    std::vector<Neighbours> neighbours = grid_neighbours(grid);
+    return derive(*state_, state_->members, std::move(neighbours), std::move(grid));
+}
+
+Communicator Communicator::graph(const Neighbours& mine) const {
+    struct Degrees {
+        std::uint32_t sources, destinations;
+    };
+    for (const auto* list : {&mine.sources, &mine.destinations})
+        for (const Rank rank : *list)
+            if (rank.value >= size()) throw UsageError("a neighbour must be a rank of the communicator");
+    const auto degrees = exchange_all(*state_, Degrees{static_cast<std::uint32_t>(mine.sources.size()),
+                                                       static_cast<std::uint32_t>(mine.destinations.size())});
+    std::vector<std::uint64_t> bytes, at;
+    std::uint64_t total = 0;
+    for (const Degrees& degree : degrees) {
+        bytes.push_back((std::uint64_t{degree.sources} + degree.destinations) * sizeof(Rank));
+        at.push_back(total);
+        total += bytes.back();
+    }
+    std::vector<Rank> own = mine.sources;
+    own.insert(own.end(), mine.destinations.begin(), mine.destinations.end());
+    std::vector<Rank> all(total / sizeof(Rank));
+    Call call;
+    call.what = Collective::allgatherv;
+    call.received = {bytes, at};
+    start(call, {std::as_bytes(std::span(own)).data(), std::as_writable_bytes(std::span(all)).data()}).wait();
+    std::vector<Neighbours> neighbours(size());
+    auto next = all.begin();
+    for (std::uint32_t rank = 0; rank < size(); ++rank) {
+        const auto middle = next + degrees[rank].sources;
+        const auto end = middle + degrees[rank].destinations;
+        neighbours[rank] = {{next, middle}, {middle, end}};
+        next = end;
+    }
+    return derive(*state_, state_->members, std::move(neighbours));
+}
+
+Communicator Communicator::with_context(World& world, std::span<const Rank> members, std::uint32_t context,
+                                        std::vector<Neighbours> neighbours, std::optional<Grid> grid) {
+    if (context >= contexts) throw UsageError("a context has 20 bits");
+    return Communicator(
+        world.state().add(std::make_unique<State>(world.state(), std::vector<Rank>(members.begin(), members.end()),
+                                                  context, std::move(neighbours), std::move(grid))));
+}
+
+}  // namespace loom::coll

@@ -1,0 +1,65 @@
+// What a communicator's handles share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coll/prepared.hpp"
+#include "loom/coll/communicator.hpp"
+#include "loom/coll/world.hpp"
+
+namespace loom::coll {
+
+// Transport tag: context (20 bits), sequence (20), tag of the operation (24).
+inline constexpr std::uint32_t contexts = 1u << 20;
+inline constexpr std::uint32_t sequences = 1u << 19;  // the other half belongs to persistent operations
+inline constexpr std::uint32_t first_persistent = 1u << 19;
+
+struct Communicator::State {
+    State(World::State& owner, std::vector<Rank> ranks, std::uint32_t number, std::vector<Neighbours> by_rank = {},
+          std::optional<Grid> cartesian = {});
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+
+    // The plan for this call, written if need be. Throws UsageError.
+    [[nodiscard]] Prepared& prepare(const Call& call, const Choice* choice);
+    [[nodiscard]] Prepared& prepare(std::shared_ptr<const Plan> plan);
+    // An execution with everything but its tag.
+    [[nodiscard]] Execution& take(Prepared& prepared, Buffers buffers, const Reduction* reduction);
+    void put_back(Execution& execution);
+    [[nodiscard]] std::uint64_t next_tag() { return tag_of(sequence++ % sequences); }
+    // Persistent operations may be started in different orders on different ranks: they have their tag from the
+    // beginning, and their messages match in the order of their starts.
+    [[nodiscard]] std::uint64_t next_persistent_tag() {
+        return tag_of(first_persistent + persistent_sequence++ % sequences);
+    }
+    // Of the ranks given by everyone's `mine`, in the order of ranks.
+    void exchange(std::span<const std::byte> mine, std::span<std::byte> all);
+    // Agreed with all others: a context that none of us uses.
+    [[nodiscard]] std::uint32_t agree_on_context();
+
+    World::State& world;
+    std::vector<Rank> members;  // ranks of the world
+    std::uint32_t context;
+    std::vector<std::uint32_t> hosts;
+    std::vector<Neighbours> neighbours;
+    std::optional<Grid> grid;
+    Group group;
+    std::uint32_t sequence = 0;
+    std::uint32_t persistent_sequence = 0;
+    PlanCache plans;
+    std::size_t taken = 0;      // executions that somebody holds
+    bool unreferenced = false;  // no handle is left; it goes with the last execution
+
+private:
+    [[nodiscard]] std::uint64_t tag_of(std::uint32_t number) const {
+        return std::uint64_t{context} << 44 | std::uint64_t{number} << 24;
+    }
+};
+
+// Throws UsageError for what cannot be: root outside the group, blocks missing or too few, no neighbours.
+void check_call(const Group& group, const Call& call);
+
+}  // namespace loom::coll

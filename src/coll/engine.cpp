@@ -1,0 +1,212 @@
+#include "coll/engine.hpp"
+
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "coll/prepared.hpp"
+
+namespace loom::coll {
+
+using traffic::OpKind;
+using transport::Message;
+
+namespace {
+
+// How often a look that found nothing is followed by one for ranks that are gone.
+constexpr std::uint32_t looks_between_losses = 256;
+
+std::exception_ptr lost_error(Rank who) {
+    return std::make_exception_ptr(transport::RankLost(who, "rank " + std::to_string(who.value) + " is gone"));
+}
+
+std::exception_ptr error_of(const Message& message, Rank peer) {
+    if (message.outcome == Message::Outcome::lost) return lost_error(peer);
+    return std::make_exception_ptr(Error("a message between this rank and rank " + std::to_string(peer.value) +
+                                         " was not as long as expected: do all ranks call with the same sizes?"));
+}
+
+}  // namespace
+
+Execution::Execution(Engine& engine, Prepared& prepared)
+    : engine_(engine),
+      prepared_(prepared),
+      program_(prepared.program),
+      waits_(program_.steps.size()),
+      ready_(program_.steps.size()),
+      messages_(program_.messages) {
+    for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
+        const Step& step = program_.steps[i];
+        if (step.kind != OpKind::send && step.kind != OpKind::receive) continue;
+        Message& message = messages_[step.message];
+        message.finished = message_finished;
+        message.owner = this;
+        message.index = i;
+    }
+    if (program_.scratch != 0) {
+        scratch_ = std::make_unique_for_overwrite<std::byte[]>(program_.scratch + 63);
+        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
+        base_[static_cast<std::size_t>(Buffer::scratch)] = (address + 63) / 64 * 64;
+    }
+}
+
+inline void Execution::complete(std::uint32_t number) {
+    const Step& step = program_.steps[number];
+    --remaining_;
+    const std::uint32_t* successor = program_.successors.data() + step.first_successor;
+    for (std::uint32_t i = 0; i < step.successors; ++i)
+        if (--waits_[successor[i]] == 0) ready_[tail_++] = successor[i];
+}
+
+void Execution::run() {
+    transport::Transport& transport = engine_.transport_;
+    while (head_ != tail_) {
+        const std::uint32_t number = ready_[head_++];
+        const Step& step = program_.steps[number];
+        switch (step.kind) {
+            case OpKind::send:
+            case OpKind::receive: {
+                Message& message = messages_[step.message];
+                const transport::Tag whole{tag | step.tag};
+                ++outstanding_;
+                const bool at_once =
+                    step.kind == OpKind::send
+                        ? transport.send(Rank{step.peer}, whole, {at(step.from_buffer, step.from), step.bytes}, message)
+                        : transport.receive(Rank{step.peer}, whole, {at(step.to_buffer, step.to), step.bytes}, message);
+                if (!at_once) continue;
+                --outstanding_;
+                // The transport may have finished others of ours meanwhile, and not well.
+                if (message.outcome != Message::Outcome::done || failed()) [[unlikely]]
+                    return engine_.fail(*this, error_of(message, Rank{step.peer}));
+                break;
+            }
+            case OpKind::copy:
+                if (step.bytes != 0)
+                    std::memmove(at(step.to_buffer, step.to), at(step.from_buffer, step.from), step.bytes);
+                break;
+            case OpKind::reduce:
+                reduction.apply(reduction.state, at(step.from_buffer, step.from), at(step.to_buffer, step.to),
+                                step.bytes / reduction.element);
+                break;
+            case OpKind::compute:
+                break;
+        }
+        complete(number);
+    }
+}
+
+void Execution::message_finished(Message& message) {
+    Execution& execution = *static_cast<Execution*>(message.owner);
+    Engine& engine = execution.engine_;
+    --execution.outstanding_;
+    if (execution.phase_.load(std::memory_order_relaxed) != Phase::running) [[unlikely]] {
+        // It had failed before. Whoever waited for it has gone without it.
+        if (execution.detached && execution.outstanding_ == 0 && !execution.queued_) engine.reclaim(execution);
+        return;
+    }
+    if (message.outcome != Message::Outcome::done) [[unlikely]] {
+        engine.fail(execution, error_of(message, Rank{execution.program_.steps[message.index].peer}));
+        return;
+    }
+    execution.complete(message.index);
+    if (execution.queued_) return;
+    if (execution.head_ == execution.tail_) {
+        if (execution.remaining_ == 0) engine.finish(execution, Phase::done);
+        return;
+    }
+    engine.advance(execution);
+}
+
+// Runs it, and then whatever the transport's answers made ready meanwhile: never one inside the other.
+void Engine::advance(Execution& first) {
+    first.queued_ = true;
+    if (running_) {
+        first.next_queued_ = std::exchange(queue_, &first);
+        return;
+    }
+    running_ = true;
+    Execution* execution = &first;
+    while (true) {
+        try {
+            execution->run();
+        } catch (...) {
+            fail(*execution, std::current_exception());
+        }
+        execution->queued_ = false;
+        if (execution->failed()) [[unlikely]] {
+            if (execution->detached && execution->outstanding_ == 0) reclaim(*execution);
+        } else if (execution->remaining_ == 0) {
+            finish(*execution, Execution::Phase::done);
+        }
+        if (queue_ == nullptr) break;
+        execution = std::exchange(queue_, queue_->next_queued_);
+    }
+    running_ = false;
+}
+
+void Engine::start(Execution& execution) {
+    const Program& program = execution.program_;
+    execution.base_[static_cast<std::size_t>(Buffer::input)] =
+        reinterpret_cast<std::uintptr_t>(execution.buffers.input);
+    execution.base_[static_cast<std::size_t>(Buffer::output)] =
+        reinterpret_cast<std::uintptr_t>(execution.buffers.output);
+    const std::size_t steps = program.steps.size();
+    if (steps != 0) {
+        std::memcpy(execution.waits_.data(), program.waits.data(), steps * sizeof(std::uint32_t));
+        std::memcpy(execution.ready_.data(), program.ready.data(), program.ready.size() * sizeof(std::uint32_t));
+    }
+    execution.head_ = 0;
+    execution.tail_ = static_cast<std::uint32_t>(program.ready.size());
+    execution.remaining_ = static_cast<std::uint32_t>(steps);
+    execution.phase_.store(Execution::Phase::running, std::memory_order_relaxed);
+    execution.previous_ = nullptr;
+    execution.next_ = first_;
+    if (first_ != nullptr) first_->previous_ = &execution;
+    first_ = &execution;
+    ++pending_;
+    advance(execution);
+}
+
+void Engine::unlink(Execution& execution) {
+    (execution.previous_ != nullptr ? execution.previous_->next_ : first_) = execution.next_;
+    if (execution.next_ != nullptr) execution.next_->previous_ = execution.previous_;
+    --pending_;
+}
+
+void Engine::finish(Execution& execution, Execution::Phase phase) {
+    unlink(execution);
+    const bool detached = execution.detached;
+    execution.phase_.store(phase, std::memory_order_release);
+    if (detached && execution.outstanding_ == 0 && !execution.queued_) reclaim(execution);
+}
+
+void Engine::fail(Execution& execution, std::exception_ptr error) {
+    if (execution.phase_.load(std::memory_order_relaxed) != Execution::Phase::running) return;
+    execution.error_ = std::move(error);
+    execution.head_ = execution.tail_ = 0;
+    finish(execution, Execution::Phase::failed);
+}
+
+bool Engine::poll() {
+    if (pending_ == 0) return false;
+    if (transport_.progress()) return true;
+    if (++fruitless_ % looks_between_losses == 0) look_for_losses();
+    return false;
+}
+
+void Engine::look_for_losses() {
+    const std::optional<Rank> who = transport_.lost();
+    if (!who) return;
+    for (Execution* execution = first_; execution != nullptr;) {
+        Execution* next = execution->next_;
+        if (execution->prepared_.has_member(*who)) fail(*execution, lost_error(*who));
+        execution = next;
+    }
+}
+
+void Engine::fail_all(const std::exception_ptr& error) {
+    while (first_ != nullptr) fail(*first_, error);
+}
+
+}  // namespace loom::coll

@@ -1,0 +1,117 @@
+// Runs programs over a transport: what is ready begins, what is finished lets others begin.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "coll/program.hpp"
+#include "loom/coll/communicator.hpp"
+#include "loom/coll/reduction.hpp"
+#include "loom/transport/transport.hpp"
+
+namespace loom::coll {
+
+class Engine;
+struct Prepared;
+
+// One run of a program: counters, messages and scratch memory, made once and used again and again. Everything but
+// finished() belongs to whoever holds the world's lock.
+class Execution {
+public:
+    Execution(Engine& engine, Prepared& prepared);
+    Execution(const Execution&) = delete;
+    Execution& operator=(const Execution&) = delete;
+
+    [[nodiscard]] bool finished() const { return phase_.load(std::memory_order_acquire) >= Phase::done; }
+    [[nodiscard]] bool failed() const { return phase_.load(std::memory_order_relaxed) == Phase::failed; }
+    [[nodiscard]] bool started() const { return phase_.load(std::memory_order_relaxed) != Phase::idle; }
+    // Messages that the transport still knows: the memory must stay.
+    [[nodiscard]] bool in_use_by_transport() const { return outstanding_ != 0; }
+    [[nodiscard]] const std::exception_ptr& error() const { return error_; }  // what it failed with
+    // Back to what it was when new.
+    void reset() {
+        phase_.store(Phase::idle, std::memory_order_relaxed);
+        detached = false;
+        if (error_) error_ = nullptr;
+    }
+
+    // For persistent operations: the arguments of every start.
+    Buffers buffers;
+    Reduction reduction;
+    std::uint64_t tag = 0;  // context and sequence, in their places
+
+    Prepared& prepared() const { return prepared_; }
+    Engine& engine() const { return engine_; }
+    bool detached = false;
+    Execution* next_idle = nullptr;  // in the pool of its plan
+
+private:
+    friend class Engine;
+    enum class Phase : std::uint8_t { idle, running, done, failed };
+
+    [[nodiscard]] std::byte* at(Buffer buffer, std::uint64_t offset) const {
+        return reinterpret_cast<std::byte*>(base_[static_cast<std::size_t>(buffer)] + offset);
+    }
+    void complete(std::uint32_t step);
+    void run();
+    static void message_finished(transport::Message& message);
+
+    Engine& engine_;
+    Prepared& prepared_;
+    const Program& program_;
+    std::atomic<Phase> phase_{Phase::idle};
+    bool queued_ = false;  // runs now or will: whoever finishes a step need not see to it
+    std::uint32_t head_ = 0, tail_ = 0;
+    std::uint32_t remaining_ = 0;
+    std::uint32_t outstanding_ = 0;
+    std::uintptr_t base_[4] = {};  // by Buffer
+    std::vector<std::uint32_t> waits_;
+    std::vector<std::uint32_t> ready_;  // each step enters it once: head and tail only grow
+    std::vector<transport::Message> messages_;
+    std::unique_ptr<std::byte[]> scratch_;
+    Execution* next_queued_ = nullptr;
+    Execution* previous_ = nullptr;  // among the pending
+    Execution* next_ = nullptr;
+    std::exception_ptr error_;
+};
+
+// All executions of a world. Not thread-safe; the world has a lock where there is more than one thread.
+class Engine {
+public:
+    explicit Engine(transport::Transport& transport) : transport_(transport) {}
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // Begins with what is ready. The execution may be finished when it returns.
+    void start(Execution& execution);
+    // Looks for messages, if anything is pending. True when something happened.
+    bool poll();
+    [[nodiscard]] std::size_t pending() const { return pending_; }
+    [[nodiscard]] transport::Transport& transport() const { return transport_; }
+
+    // Fails what cannot come to an end: all of the communicators with a rank that is gone.
+    void look_for_losses();
+    void fail_all(const std::exception_ptr& error);
+    // Called with each detached execution that has ended.
+    void (*reclaim)(Execution&) = nullptr;
+
+private:
+    friend class Execution;
+    void advance(Execution& execution);
+    void finish(Execution& execution, Execution::Phase phase);
+    void fail(Execution& execution, std::exception_ptr error);
+    void unlink(Execution& execution);
+
+    transport::Transport& transport_;
+    bool running_ = false;
+    std::uint32_t fruitless_ = 0;
+    std::size_t pending_ = 0;
+    Execution* queue_ = nullptr;  // last in, first out: any order will do
+    Execution* first_ = nullptr;
+};
+
+}  // namespace loom::coll

@@ -1,0 +1,145 @@
+#include "loom/coll/world.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <numeric>
+
+#include "coll/world_state.hpp"
+#include "loom/transport/open.hpp"
+
+namespace loom::coll {
+
+World::State::State(transport::Transport& given, transport::Bootstrap* start)
+    : transport(given),
+      bootstrap(start),
+      waiting(given.waiting()),
+      engine(given) {
+    engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
+    std::vector<Rank> all(transport.size());
+    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank] = Rank{rank};
+    everyone = add(std::make_unique<Communicator::State>(*this, std::move(all), 0));
+}
+
+World::State::State(std::unique_ptr<transport::Bootstrap> start, std::unique_ptr<transport::Transport> opened)
+    : State(*opened, start.get()) {
+    own_bootstrap = std::move(start);
+    own_transport = std::move(opened);
+}
+
+World::State::~State() {
+    stop_thread();
+    everyone.reset();
+}
+
+std::shared_ptr<Communicator::State> World::State::add(std::unique_ptr<Communicator::State> communicator) {
+    const Hold hold(*this);
+    contexts_in_use.insert(communicator->context);
+    communicators.push_back(std::move(communicator));
+    return {communicators.back().get(), [](Communicator::State* state) {
+                World::State& world = state->world;
+                const Hold alone(world);
+                state->unreferenced = true;
+                if (state->taken == 0) world.remove(*state);
+            }};
+}
+
+void World::State::remove(Communicator::State& communicator) {
+    contexts_in_use.erase(contexts_in_use.find(communicator.context));
+    std::erase_if(communicators, [&](const auto& each) { return each.get() == &communicator; });
+}
+
+bool World::State::poll() {
+    const Hold hold(*this);
+    return engine.poll();
+}
+
+void World::State::wait(const Execution& execution) {
+    if (!locked) {
+        while (!execution.finished())
+            if (!engine.poll()) transport::pause(waiting);
+        return;
+    }
+    if (execution.finished()) return;
+    struct Helping {
+        State& state;
+        explicit Helping(State& helped) : state(helped) {
+            const Hold hold(state);
+            ++state.helpers;
+        }
+        ~Helping() {
+            const Hold hold(state);
+            --state.helpers;
+        }
+    } helping(*this);
+    while (!execution.finished())
+        if (!poll()) transport::pause(waiting);
+}
+
+std::unique_ptr<World> World::open() {
+    std::unique_ptr<transport::Bootstrap> bootstrap = transport::find_bootstrap();
+    std::unique_ptr<transport::Transport> transport = transport::open_transport(*bootstrap);
+    return std::unique_ptr<World>(new World(std::make_unique<State>(std::move(bootstrap), std::move(transport))));
+}
+
+World::World(std::unique_ptr<State> state) : state_(std::move(state)) {
+    set_progress_from_environment();
+}
+
+World::World(transport::Transport& transport, transport::Bootstrap* bootstrap)
+    : World(std::make_unique<State>(transport, bootstrap)) {}
+
+World::~World() {
+    if (state_->closed) return;
+    // An exception on its way out says that this rank does not get as far as the others: they must not be waited for,
+    // and will hear that it is gone.
+    if (std::uncaught_exceptions() > 0) return;
+    try {
+        close();
+    } catch (const Error&) {
+    }
+}
+
+void World::close() {
+    if (state_->closed) return;
+    state_->closed = true;
+    while (pending() != 0)
+        if (!progress()) transport::pause(state_->waiting);
+    communicator().start(Call{}, {}).wait();  // a barrier
+    state_->stop_thread();
+    if (state_->bootstrap != nullptr) state_->bootstrap->finished();
+}
+
+Communicator World::communicator() {
+    return Communicator(state_->everyone);
+}
+
+Rank World::rank() const {
+    return state_->transport.rank();
+}
+
+std::uint32_t World::size() const {
+    return state_->transport.size();
+}
+
+transport::Transport& World::transport() {
+    return state_->transport;
+}
+
+bool World::progress() {
+    return state_->poll();
+}
+
+std::size_t World::pending() const {
+    const State::Hold hold(*state_);
+    return state_->engine.pending();
+}
+
+void run_local(std::uint32_t ranks, const std::function<void(World&)>& body) {
+    transport::run_local(ranks, [&](transport::Transport& transport) {
+        World world(transport, nullptr);
+        body(world);
+        world.close();
+    });
+}
+
+}  // namespace loom::coll

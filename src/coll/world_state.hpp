@@ -1,0 +1,83 @@
+// What a world consists of, and the rules for its lock and its thread.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "coll/communicator_state.hpp"
+#include "coll/engine.hpp"
+#include "loom/coll/world.hpp"
+#include "loom/transport/waiting.hpp"
+
+namespace loom::coll {
+
+struct World::State {
+    State(transport::Transport& transport, transport::Bootstrap* bootstrap);
+    State(std::unique_ptr<transport::Bootstrap> bootstrap, std::unique_ptr<transport::Transport> transport);
+    ~State();
+
+    // Held by everyone who touches the engine, the transport or a communicator; costs a branch while one thread is all
+    // there is.
+    class Hold {
+    public:
+        explicit Hold(State& state) : state_(state), locked_(state.locked) {
+            if (locked_) state_.mutex.lock();
+        }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+        ~Hold() {
+            if (!locked_) return;
+            state_.agree_with_thread();
+            state_.mutex.unlock();
+        }
+
+    private:
+        State& state_;
+        bool locked_;
+    };
+
+    // Until the execution is finished, however it ended. Throws when the transport is broken.
+    void wait(const Execution& execution);
+    // One look.
+    bool poll();
+
+    // The progress thread. All inside the lock, but for start and stop.
+    void start_thread(Progress how);
+    void stop_thread();
+    void agree_with_thread();  // events on where the thread has to do it alone, off where a waiting user polls anyway
+    void thread_main();
+
+    // Owned only when the world was opened from the environment; declared first: they go last.
+    std::unique_ptr<transport::Bootstrap> own_bootstrap;
+    std::unique_ptr<transport::Transport> own_transport;
+
+    transport::Transport& transport;
+    transport::Bootstrap* bootstrap;
+    transport::Waiting waiting;
+    Engine engine;
+    std::multiset<std::uint32_t> contexts_in_use;
+    std::vector<std::unique_ptr<Communicator::State>> communicators;
+    std::shared_ptr<Communicator::State> everyone;
+    bool closed = false;
+
+    bool shared = false;  // between threads of the user
+    bool locked = false;  // shared, or a thread runs; changes only while there is no other thread
+    std::mutex mutex;
+    std::thread thread;
+    std::condition_variable work;  // for the thread: something is pending, or stop
+    bool thread_on = false;
+    bool thread_idle = false;   // blocked on `work`
+    std::uint32_t helpers = 0;  // users who wait and poll
+    bool events = false;        // of the transport
+    ProgressState progress;
+
+    // A handle's state for a new communicator.
+    [[nodiscard]] std::shared_ptr<Communicator::State> add(std::unique_ptr<Communicator::State> communicator);
+    void remove(Communicator::State& communicator);
+};
+
+}  // namespace loom::coll
