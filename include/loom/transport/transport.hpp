@@ -86,6 +86,8 @@ public:
 
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;
+    // How the first of them was lost, for people: "rank 3 ended".
+    [[nodiscard]] virtual std::string_view lost_why() const { return {}; }
 };
 
 }  // namespace loom::transport

@@ -150,7 +150,8 @@ void Device::connect(ibv_qp& qp, const Address& peer, std::uint32_t peer_number)
                                            IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
            "connect a queue pair");
     attr.qp_state = IBV_QPS_RTS;
-    attr.timeout = 14;  // 67 ms, seven times: a lost peer is known within a second
+    attr.timeout =
+        16;  // 268 ms, seven times: a lost peer is known within two seconds, a busy one is not taken for lost
     attr.retry_cnt = 7;
     attr.rnr_retry = 7;
     demand(adapter.functions.modify_qp(&qp, &attr,

@@ -45,10 +45,13 @@ void VerbsTransport::rest() {
     }
 }
 
-void VerbsTransport::lose(Peer& peer, const std::string&) {
+void VerbsTransport::lose(Peer& peer, const std::string& why) {
     if (peer.lost) return;
     peer.lost = true;
-    if (!first_lost_) first_lost_ = peer.rank;
+    if (!first_lost_) {
+        first_lost_ = peer.rank;
+        lost_why_ = why;
+    }
     outstanding_ -= std::min<std::uint64_t>(outstanding_, peer.covered.size());
     peer.covered.clear();
     peer.open = peer.unsignaled = 0;

@@ -98,6 +98,7 @@ public:
     void interrupt() override;
     Multicast* multicast() override;
     std::optional<Rank> lost() const override { return first_lost_; }
+    std::string_view lost_why() const override { return lost_why_; }
 
 private:
     // connecting.cpp
@@ -176,6 +177,7 @@ private:
     std::uint32_t looks_ = 0, fruitless_ = 0;
     std::uint64_t last_rest_ns_ = 0, last_probe_ns_ = 0;
     std::optional<Rank> first_lost_;
+    std::string lost_why_;
     std::uint32_t waiting_frames_ = 0;
 
     bool events_ = false;
