@@ -47,7 +47,7 @@ std::string trouble(const Algorithm& algorithm, const CollectiveCase& one, const
 
 Tuning random_tuning(Random& random, const Algorithm& algorithm) {
     Tuning tuning;
-    if (algorithm.segments) tuning.segment = random.below(3) == 0 ? 0 : 1 + random.below(100);
+    if (algorithm.segments) tuning.segment = random.below(3) == 0 ? 0 : 20 + random.below(100);
     if (algorithm.ways) tuning.ways = random.below(6);
     return tuning;
 }

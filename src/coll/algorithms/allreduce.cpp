@@ -18,12 +18,18 @@ bool alone(const Group& group, const Call& call, Writer& writer) {
     return true;
 }
 
-void full_exchange(const Group& group, const Call& call, const Tuning&, Writer& writer) {
+void full_exchange(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
     if (alone(group, call, writer)) return;
-    Value own = own_value(own_input(call));
     const Team team = everyone(group, group.me);
-    for (std::uint32_t i = 1; i < team.size(); ++i) own.readers.add(writer.send(team[i], own.at, call.bytes));
-    collect(writer, everyone(group).ranks, own, output(), call.bytes, call.commutative);
+    const auto ranks = everyone(group).ranks;
+    std::uint32_t tag = 0;
+    for (const Piece& cut : segments(call.bytes, call.element, tuning.segment)) {
+        Value own = own_value(own_input(call) + cut.at);
+        for (std::uint32_t i = 1; i < team.size(); ++i)
+            own.readers.add(writer.send(team[i], own.at, cut.bytes, {}, tag));
+        collect(writer, ranks, own, output(cut.at), cut.bytes, call.commutative, tag);
+        ++tag;
+    }
 }
 
 // Up to rank 0 and down again.
@@ -37,8 +43,8 @@ void up_and_down(const Group& group, const Call& call, Writer& writer, MakeNode 
     send_down(writer, team, node, output(), cuts, done, static_cast<std::uint32_t>(cuts.size()));
 }
 
-void linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    up_and_down(group, call, writer, flat_node, 0);
+void linear(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
+    up_and_down(group, call, writer, flat_node, tuning.segment);
 }
 
 void binomial(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
@@ -99,6 +105,9 @@ void ring(const Group& group, const Call& call, const Tuning& tuning, Writer& wr
             cuts[i].push_back({{whole.at + cut.at, cut.bytes}, {}, {}});
     }
     const Place given = own_input(call);
+    // In place, what comes in waits in scratch memory to be combined.
+    Rooms rooms[window];
+    std::size_t coming = 0;
     for (std::uint32_t t = 0; t + 1 < n; ++t) {
         const std::uint32_t out = (me + n - t) % n;
         const std::uint32_t in = (me + 2 * n - 1 - t) % n;
@@ -111,10 +120,16 @@ void ring(const Group& group, const Call& call, const Tuning& tuning, Writer& wr
         for (std::uint32_t s = 0; s < cuts[in].size(); ++s) {
             Cut& cut = cuts[in][s];
             const Piece& piece = cut.piece;
-            const Place to = call.in_place ? writer.take_scratch(piece.bytes) : output(piece.at);
-            const Step here = writer.receive(left, to, piece.bytes, {}, in * count + s);
-            cut.ready = call.in_place ? writer.reduce(to, output(piece.at), piece.bytes, {here})
-                                      : writer.reduce(input(piece.at), to, piece.bytes, {here});
+            if (!call.in_place) {
+                const Step here = writer.receive(left, output(piece.at), piece.bytes, {}, in * count + s);
+                cut.ready = writer.reduce(input(piece.at), output(piece.at), piece.bytes, {here});
+                continue;
+            }
+            Rooms& room = rooms[coming++ % window];
+            if (room.places.empty()) room.places.push_back(writer.take_scratch(cuts[0][0].piece.bytes));
+            const Step here = writer.receive(left, room.places[0], piece.bytes, room.free, in * count + s);
+            cut.ready = writer.reduce(room.places[0], output(piece.at), piece.bytes, {here});
+            room.free = cut.ready;
         }
     }
     for (std::uint32_t t = 0; t + 1 < n; ++t) {
@@ -136,9 +151,9 @@ constexpr Algorithm list[] = {
      "pairs exchange and combine all: log2(ranks) rounds, 2 more if ranks are no power of two; small messages", false,
      false, always, recursive_doubling},
     {Collective::allreduce, "full-exchange",
-     "each sends all to each and combines: 1 round of ranks-1 messages; small messages, few ranks", false, false,
-     always, full_exchange},
-    {Collective::allreduce, "linear", "all to rank 0 and back: 2 rounds, 2(ranks-1) messages in all", false, false,
+     "each sends all to each and combines: 1 round of ranks-1 messages; small messages, few ranks", true, false, always,
+     full_exchange},
+    {Collective::allreduce, "linear", "all to rank 0 and back: 2 rounds, 2(ranks-1) messages in all", true, false,
      always, linear},
     {Collective::allreduce, "binomial", "up a binomial tree and down again: 2 log2(ranks) rounds", true, false, always,
      binomial},

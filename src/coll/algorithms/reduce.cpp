@@ -11,13 +11,18 @@ Value given(const Group& group, const Call& call) {
     return own_value(group.me == call.root ? own_input(call) : input());
 }
 
-void linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    if (call.bytes == 0) return;
-    if (group.me != call.root) {
-        writer.send(call.root, input(), call.bytes);
-        return;
+void linear(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
+    const auto ranks = everyone(group).ranks;
+    std::uint32_t tag = 0;
+    for (const Piece& cut : segments(call.bytes, call.element, tuning.segment)) {
+        Value own = given(group, call);
+        own.at = own.at + cut.at;
+        if (group.me == call.root)
+            collect(writer, ranks, own, output(cut.at), cut.bytes, call.commutative, tag);
+        else
+            writer.send(call.root, own.at, cut.bytes, {}, tag);
+        ++tag;
     }
-    collect(writer, everyone(group).ranks, given(group, call), output(), call.bytes, call.commutative);
 }
 
 // Up a tree whose top is the root. Where order counts the top is rank 0, which has the lowest ranks to its right, and
@@ -65,7 +70,7 @@ void rabenseifner(const Group& group, const Call& call, const Tuning&, Writer& w
 
 constexpr Algorithm list[] = {
     {Collective::reduce, "linear", "all send to the root, which combines: 1 round, ranks-1 messages into one link",
-     false, false, always, linear},
+     true, false, always, linear},
     {Collective::reduce, "binomial", "up a binomial tree: log2(ranks) rounds; small messages", true, false, always,
      binomial},
     {Collective::reduce, "binary", "up a binary tree in segments (64 KiB): every rank receives twice what there is",

@@ -24,7 +24,7 @@ std::vector<Waits> send_down(Writer& writer, const Team& team, const Node& node,
 }
 
 Value collect(Writer& writer, std::span<const Rank> ranks, const Value& own, std::optional<Place> target,
-              std::uint64_t bytes, bool commutative, std::uint32_t tag, const Waits& free) {
+              std::uint64_t bytes, bool commutative, std::uint32_t tag, const Waits& free, const Rooms& rooms) {
     // One message may go right to the target if nothing else is there: the last, or any where order does not count.
     std::optional<Rank> direct;
     if (target && own.at != *target && ranks.size() > 1) {
@@ -35,14 +35,19 @@ Value collect(Writer& writer, std::span<const Rank> ranks, const Value& own, std
     }
     std::vector<Value> values;
     values.reserve(ranks.size());
+    std::size_t taken = 0;
     for (const Rank rank : ranks) {
         if (rank == writer.me()) {
             values.push_back(own);
             continue;
         }
-        const Place room = rank == direct ? *target : writer.take_scratch(bytes);
-        const Waits& empty = rank == direct ? free : Waits();
-        values.push_back({room, writer.receive(rank, room, bytes, empty, tag), false, {}});
+        if (rank == direct) {
+            values.push_back({*target, writer.receive(rank, *target, bytes, free, tag), false, {}});
+            continue;
+        }
+        const bool given = taken < rooms.places.size();
+        const Place room = given ? rooms.places[taken++] : writer.take_scratch(bytes);
+        values.push_back({room, writer.receive(rank, room, bytes, given ? rooms.free : Waits(), tag), false, {}});
     }
     if (target) return combine(writer, values, *target, bytes, commutative, direct ? Waits() : free);
     return combine(writer, values, bytes, commutative);
@@ -56,16 +61,27 @@ std::vector<Waits> reduce_up(Writer& writer, const Team& team, const Node& node,
     for (const std::uint32_t child : order) ranks.push_back(team[child]);
     std::vector<Waits> done;
     done.reserve(cuts.size());
-    for (const Piece& cut : cuts) {
+    // At the top one message may come right to the target.
+    const bool top = team.me == 0;
+    const std::size_t coming = ranks.size() - 1 - (top && own.at != target && ranks.size() > 1 ? 1 : 0);
+    Rooms rooms[window];
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+        const Piece& cut = cuts[i];
+        Rooms& here = rooms[i % window];
+        if (i < window)  // the first cuts are the largest
+            for (std::size_t k = 0; k < coming; ++k) here.places.push_back(writer.take_scratch(cut.bytes));
+        else
+            here.free = done[i - window];
         Value mine = own;
         mine.at = own.at + cut.at;
-        if (team.me == 0) {
-            done.push_back(collect(writer, ranks, mine, target + cut.at, cut.bytes, commutative, tag, free).ready);
+        const auto number = tag + static_cast<std::uint32_t>(i);
+        if (top) {
+            done.push_back(
+                collect(writer, ranks, mine, target + cut.at, cut.bytes, commutative, number, free, here).ready);
         } else {
-            const Value sum = collect(writer, ranks, mine, std::nullopt, cut.bytes, commutative, tag);
-            done.emplace_back(writer.send(team[node.parent], sum.at, cut.bytes, sum.ready, tag));
+            const Value sum = collect(writer, ranks, mine, std::nullopt, cut.bytes, commutative, number, {}, here);
+            done.emplace_back(writer.send(team[node.parent], sum.at, cut.bytes, sum.ready, number));
         }
-        ++tag;
     }
     return done;
 }

@@ -25,10 +25,20 @@ std::vector<Waits> reduce_up(Writer& writer, const Team& team, const Node& node,
                              std::span<const Piece> cuts, bool commutative, std::uint32_t tag = 0,
                              const Waits& free = {});
 
+// Scratch memory for what comes in, used again and again by messages that follow each other.
+struct Rooms {
+    std::vector<Place> places;  // as many as come in; more are taken where there are none
+    Waits free;                 // after what they may be written
+};
+
 // Receives from all of `ranks` but this one, which is among them, and combines in their order. With a target the result
 // is there, and the target is written after `free`; what lies at `own` is not written unless it is there.
 Value collect(Writer& writer, std::span<const Rank> ranks, const Value& own, std::optional<Place> target,
-              std::uint64_t bytes, bool commutative, std::uint32_t tag = 0, const Waits& free = {});
+              std::uint64_t bytes, bool commutative, std::uint32_t tag = 0, const Waits& free = {},
+              const Rooms& rooms = {});
+
+// How many segments may be under way into scratch memory: enough to keep the wire busy, few enough to stay in a cache.
+inline constexpr std::size_t window = 4;
 
 // Messages without bytes.
 Step signal(Writer& writer, Rank to, const Waits& after, std::uint32_t tag);
