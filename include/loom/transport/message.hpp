@@ -29,8 +29,8 @@ struct Message {
         lost,        // the other rank is gone
     };
 
-    // Called once, from progress() or from starting another operation, when an operation that did not finish at once
-    // has finished, whatever its outcome; never when starting it answered `true`. May start operations.
+    // Must be set. Called once, from progress() or from starting another operation, when an operation that did not
+    // finish at once has finished, whatever its outcome; never when starting it answered `true`. May start operations.
     void (*finished)(Message&) = nullptr;
     void* owner = nullptr;    // free for the caller
     std::uint32_t index = 0;  // free for the caller

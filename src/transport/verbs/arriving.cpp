@@ -110,7 +110,9 @@ void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
         peer.readies.push_back({tag, ready});
         return;
     }
-    if (write_large(peer, *message, ready)) finish(*message, message->outcome);
+    const bool over = write_large(peer, *message, ready);
+    if (!peer.sends.empty()) send_held(peer, tag);
+    if (over) finish(*message, message->outcome);
 }
 
 // A sender waits for a receiver who expects so little that it never says `ready`.

@@ -193,7 +193,11 @@ std::span<std::byte> VerbsTransport::allocate(std::size_t bytes) {
 }
 
 void VerbsTransport::release(std::span<std::byte> memory) {
-    std::erase_if(allocated_, [&](const auto& held) { return held->bytes().data() == memory.data(); });
+    std::erase_if(allocated_, [&](const auto& held) {
+        if (held->bytes().data() != memory.data()) return false;
+        registrations_.forget(held->bytes());
+        return true;
+    });
 }
 
 }  // namespace loom::transport

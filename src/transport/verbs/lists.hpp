@@ -19,6 +19,12 @@ public:
         (message.previous != nullptr ? message.previous->next : first_) = message.next;
         (message.next != nullptr ? message.next->previous : last_) = message.previous;
     }
+    // The oldest with the tag; null when there is none.
+    [[nodiscard]] Message* find(Tag tag) const {
+        Message* at = first_;
+        while (at != nullptr && at->tag != tag) at = at->next;
+        return at;
+    }
     // The oldest with the tag; taken out. Null when there is none.
     [[nodiscard]] Message* take(Tag tag) {
         for (Message* at = first_; at != nullptr; at = at->next)

@@ -114,4 +114,12 @@ void Registrations::release(Registration& registration) {
     if (--registration.users == 0 && !keep_) drop(registration);
 }
 
+void Registrations::forget(std::span<const std::byte> memory) {
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
+    for (auto at = entries_.begin(); at != entries_.end();) {
+        Registration& entry = *at++;
+        if (entry.users == 0 && entry.begin < begin + memory.size() && begin < entry.end) drop(entry);
+    }
+}
+
 }  // namespace loom::transport

@@ -48,6 +48,8 @@ public:
     // in a tree; the last one used costs less.
     [[nodiscard]] Registration& acquire(std::span<const std::byte> memory, bool writable);
     void release(Registration& registration);
+    // The memory goes away: registrations of it that nobody holds must not serve what will be at these addresses next.
+    void forget(std::span<const std::byte> memory);
 
     [[nodiscard]] std::uint64_t made() const { return made_; }  // how often one had to be made
 

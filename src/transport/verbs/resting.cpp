@@ -41,7 +41,8 @@ void VerbsTransport::rest() {
                        request_id(peer.rank, RequestKind::probe));
         }
         for (Message* send = peer.sends.front(); send != nullptr; send = send->next)
-            send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
+            if (send->bytes > eager_limit_)
+                send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
     }
 }
 

@@ -143,6 +143,20 @@ void VerbsTransport::send_waiting(Peer& peer) {
     }
 }
 
+// The small messages that waited behind a large one of their tag, up to the next large one.
+void VerbsTransport::send_held(Peer& peer, Tag tag) {
+    for (Message* held = peer.sends.find(tag); held != nullptr && held->bytes <= eager_limit_ && !peer.lost;
+         held = peer.sends.find(tag)) {
+        peer.sends.remove(*held);
+        if (peer.waiting.empty() && write_eager(peer, *held)) {
+            finish(*held, Message::Outcome::done);
+        } else {
+            peer.waiting.push_back({Kind::eager, tag, {}, held});
+            ++waiting_frames_;
+        }
+    }
+}
+
 bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
     message.peer = to;
     message.tag = tag;
@@ -153,6 +167,12 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
     if (peer.lost) [[unlikely]] {
         message.outcome = Message::Outcome::lost;
         return true;
+    }
+    if (data.size() <= eager_limit_ && !peer.sends.empty() && peer.sends.find(tag) != nullptr) {
+        // Behind a large one with the same tag, which it must not overtake.
+        message.outcome = Message::Outcome::pending;
+        peer.sends.push(message);
+        return false;
     }
     if (data.size() <= eager_limit_) {
         if (peer.waiting.empty() && write_eager(peer, message)) {

@@ -123,6 +123,7 @@ private:
     bool write_data(Peer& peer, Message& message, std::uint64_t address, std::uint32_t key);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
     void send_waiting(Peer& peer);
+    void send_held(Peer& peer, Tag tag);
 
     // arriving.cpp
     bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);

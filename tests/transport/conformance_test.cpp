@@ -1,0 +1,85 @@
+// The cases that every transport must pass, over those that need nothing but this program.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cstdlib>
+
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/launch.hpp"
+#include "loom/transport/open.hpp"
+#include "transport/conformance/cases.hpp"
+#include "transport/conformance/kit.hpp"
+
+namespace loom::transport {
+namespace {
+
+class Conformance : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(Conformance, Local) {
+    EXPECT_NO_THROW(run_local(GetParam(), [](Transport& transport) { conformance::run_all(transport); }));
+}
+
+using Settings = std::vector<std::pair<const char*, const char*>>;
+
+Launch over_verbs(std::uint32_t ranks, std::function<void(Transport&)> act, const Settings& settings = {}) {
+    Launch job;
+    job.ranks = ranks;
+    job.grace = std::chrono::seconds(2);
+    job.timeout = std::chrono::seconds(200);
+    job.body = [act = std::move(act), settings](Rank) {
+        for (const auto& [name, value] : settings) setenv(name, value, 1);
+        const auto bootstrap = find_bootstrap();
+        {
+            const auto transport = open_verbs(*bootstrap);
+            act(*transport);
+            bootstrap->fence();
+        }
+        bootstrap->finished();
+        return 0;
+    };
+    return job;
+}
+
+void all_cases(Transport& transport) {
+    conformance::run_all(transport);
+}
+
+TEST_P(Conformance, Verbs) {
+    EXPECT_EQ(launch(over_verbs(GetParam(), all_cases)).exit_code(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Conformance, testing::Values(1, 2, 3, 5, 8, 16));
+
+// Rings so small that they wrap and run out of credit all the time; no eager messages; every registration anew.
+TEST(ConformanceOfSettings, Verbs) {
+    for (const Settings& settings : {Settings{{"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}},
+                                     Settings{{"LOOM_EAGER", "0"}}, Settings{{"LOOM_REGISTRATION_CACHE", "off"}}})
+        EXPECT_EQ(launch(over_verbs(3, all_cases, settings)).exit_code(), 0) << settings.front().first;
+}
+
+// Whatever the others wait for, they are told.
+TEST(DeadRank, IsAnErrorAtTheOthers) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{1} << 20})
+        for (const bool sends : {false, true}) {
+            const LaunchOutcome outcome = launch(over_verbs(4, [=](Transport& transport) {
+                conformance::barrier(transport);
+                if (transport.rank() == Rank{1}) raise(SIGKILL);
+                conformance::Operations operations(transport);
+                const conformance::Bytes data(bytes);
+                while (true) {  // small sends to a dead rank may still find room
+                    const conformance::Operation& one =
+                        sends ? operations.send(Rank{1}, 1, data) : operations.receive(Rank{1}, 1, bytes);
+                    operations.wait();
+                    if (one.message.outcome == Message::Outcome::lost) break;
+                }
+                throw RankLost(*transport.lost(), "as it should be");
+            }));
+
+            EXPECT_EQ(outcome.first_failed, Rank{1});
+            EXPECT_EQ(outcome.ranks[1].signal, SIGKILL);
+            for (const std::uint32_t rank : {0, 2, 3}) EXPECT_EQ(outcome.ranks[rank].exit_code, 1) << rank;
+        }
+}
+
+}  // namespace
+}  // namespace loom::transport
