@@ -10,6 +10,7 @@ namespace loom::transport {
 
 namespace {
 
+constexpr std::uint64_t most_read_at_once = 1u << 30;
 constexpr std::uint32_t frames_at_once = 64;  // of one peer, before others have their turn
 
 }  // namespace
@@ -53,11 +54,15 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
     expected.message = &message;
     expected.registration = &target;
     ++expected.generation;
+    expected.parts = 1;
+    expected.reads = 0;
+    ++large_receives_;
     const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
     message.note = reference + 1;
     peer.receives.push(message);
     send_control(peer, Kind::ready, message.tag,
-                 Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference});
+                 Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference,
+                       large_receives_});
     return false;
 }
 
@@ -66,6 +71,69 @@ void VerbsTransport::forget_expected(const Message& message) {
     registrations_.release(*expected_[slot].registration);
     expected_[slot].message = nullptr;
     free_expected_.push_back(slot);
+    --large_receives_;
+}
+
+// A part of a large receive is there.
+void VerbsTransport::take_part(std::uint64_t slot) {
+    Expected& expected = expected_[slot];
+    if (--expected.parts != 0) return;
+    Message& message = *expected.message;
+    peers_[message.peer.value].receives.remove(message);
+    forget_expected(message);
+    finish(message, Message::Outcome::done);
+}
+
+// The sender lets us read the message, or its first bytes, ourselves.
+void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
+    const std::uint64_t slot = loan.receive & 0xffffffff;
+    if (slot >= expected_.size()) return lose(peer, "a loan to no receive");
+    Expected& expected = expected_[slot];
+    if (expected.message == nullptr || expected.generation != loan.receive >> 32 ||
+        expected.message->peer != peer.rank || loan.bytes == 0 || loan.bytes > expected.message->bytes)
+        return lose(peer, "a loan to another receive");
+    expected.parts = loan.bytes == expected.message->bytes ? 1 : 2;
+    expected.loan = loan.reference;
+    expected.reads = static_cast<std::uint32_t>((loan.bytes + most_read_at_once - 1) / most_read_at_once);
+    std::byte* const to = expected.message->data;
+    const std::uint32_t key = expected.registration->mr->lkey;
+    for (std::uint64_t done = 0; done < loan.bytes && !peer.lost; done += most_read_at_once) {
+        const std::uint64_t now = std::min(most_read_at_once, loan.bytes - done);
+        ibv_sge part{reinterpret_cast<std::uint64_t>(to + done), static_cast<std::uint32_t>(now), key};
+        ibv_send_wr request{};
+        request.wr_id = read_id(slot);
+        request.sg_list = &part;
+        request.num_sge = 1;
+        request.opcode = IBV_WR_RDMA_READ;
+        request.send_flags = IBV_SEND_SIGNALED;
+        request.wr.rdma.remote_addr = loan.address + done;
+        request.wr.rdma.rkey = static_cast<std::uint32_t>(loan.key);
+        post(peer, request);
+    }
+    take_completions();
+}
+
+// The receiver has read what it was lent.
+void VerbsTransport::take_back(Peer& peer, std::uint64_t reference) {
+    const std::uint64_t slot = reference & 0xffffffff;
+    if (slot >= lent_.size() || lent_[slot].message == nullptr || lent_[slot].generation != reference >> 32 ||
+        lent_[slot].message->peer != peer.rank)
+        return lose(peer, "an answer to no loan");
+    Message& message = *lent_[slot].message;
+    lent_[slot].message = nullptr;
+    free_lent_.push_back(static_cast<std::uint32_t>(slot));
+    part_done(message);
+}
+
+// One of the ways on which a message's data leaves us has come to its end.
+void VerbsTransport::part_done(Message& message) {
+    if (--message.note != 0) return;
+    peers_[message.peer.value].writing.remove(message);
+    const auto source = sources_.find(&message);
+    registrations_.release(*source->second);
+    sources_.erase(source);
+    --large_sends_;
+    finish(message, Message::Outcome::done);
 }
 
 void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome) {
@@ -76,6 +144,7 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
     Message* const message = expected.message;
     if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
     if (message->peer != peer.rank) return lose(peer, "an answer to another's receive");
+    if (outcome == Message::Outcome::done) return take_part(slot);
     peer.receives.remove(*message);
     forget_expected(*message);
     finish(*message, outcome);
@@ -121,7 +190,7 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
         if (at->tag == tag) {
             if (at->note != 0 || at->bytes == bytes) return;
             peer.receives.remove(*at);
-            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference});
+            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0});
             return finish(*at, Message::Outcome::mismatched);
         }
 }
@@ -160,7 +229,9 @@ bool VerbsTransport::take_frames(Peer& peer) {
         }
         // Handling one may write frames of our own, but never looks at this ring: what is needed is copied out first.
         Ready ready{};
+        Loan loan{};
         std::memcpy(&ready, payload, std::min<std::uint64_t>(bytes, sizeof ready));
+        std::memcpy(&loan, payload, std::min<std::uint64_t>(bytes, sizeof loan));
         if (kind == Kind::skip) {
             consume(peer, ring_lines_ - at / line);
             continue;
@@ -170,6 +241,10 @@ bool VerbsTransport::take_frames(Peer& peer) {
             take_ready(peer, tag, ready);
         else if (kind == Kind::written && bytes == sizeof(Reference))
             take_answer(peer, ready.address, Message::Outcome::done);
+        else if (kind == Kind::lent && bytes == sizeof(Loan))
+            take_loan(peer, loan);
+        else if (kind == Kind::taken && bytes == sizeof(Reference))
+            take_back(peer, ready.address);
         else if (kind == Kind::refused && bytes == sizeof(Reference))
             take_answer(peer, ready.address, Message::Outcome::mismatched);
         else if (kind == Kind::withdrawn && bytes == sizeof(Reference))
@@ -230,15 +305,15 @@ void VerbsTransport::take_completion(const ibv_wc& completion) {
             break;
         case RequestKind::frame:
             break;
-        default: {
-            auto& message = *reinterpret_cast<Message*>(completion.wr_id);
-            if (--message.note != 0) break;
-            peer.writing.remove(message);
-            const auto source = sources_.find(&message);
-            registrations_.release(*source->second);
-            sources_.erase(source);
-            finish(message, Message::Outcome::done);
+        case RequestKind::read: {
+            Expected& expected = expected_[completion.wr_id >> 3];
+            if (--expected.reads != 0) break;
+            send_control(peer, Kind::taken, Tag{}, Reference{expected.loan});
+            take_part(completion.wr_id >> 3);
+            break;
         }
+        case RequestKind::message:
+            part_done(*reinterpret_cast<Message*>(completion.wr_id));
     }
 }
 

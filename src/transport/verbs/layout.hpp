@@ -11,7 +11,9 @@ inline constexpr std::uint64_t header_bytes = 16, trailer_bytes = 8;
 enum class Kind : std::uint8_t {
     eager = 1,  // a message
     ready,      // a receiver waits for a large one: Ready
-    written,    // it is there: Reference
+    written,    // it is there, or what was not lent of it: Reference
+    lent,       // the receiver may read it, or a first part of it, itself: Loan
+    taken,      // it has: Reference
     refused,    // it will not come, the lengths differ: Reference
     withdrawn,  // the receiver no longer waits: Reference
     notify,     // a put has arrived: its value as tag
@@ -23,6 +25,14 @@ struct Ready {
     std::uint64_t address, bytes;
     std::uint64_t key;
     std::uint64_t reference;  // to be named in the answer
+    std::uint64_t receives;   // large ones that the receiver waits for, this one among them
+};
+
+struct Loan {
+    std::uint64_t address, bytes;
+    std::uint64_t key;
+    std::uint64_t reference;  // to be named in the answer
+    std::uint64_t receive;    // the reference of its Ready
 };
 
 struct Reference {

@@ -13,10 +13,14 @@ inline constexpr std::uint32_t inline_bytes =
     256;  // what travels inside a request: frames up to this need no memory of their own
 
 // A request's id is the address of its message, which is even, or one of these.
-enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3 };
+enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3, read = 5 };
 
 [[nodiscard]] constexpr std::uint64_t request_id(Rank rank, RequestKind kind) {
     return std::uint64_t{rank.value} << 3 | static_cast<std::uint64_t>(kind);
+}
+// Of a read: which receive it is for.
+[[nodiscard]] constexpr std::uint64_t read_id(std::uint64_t slot) {
+    return slot << 3 | static_cast<std::uint64_t>(RequestKind::read);
 }
 [[nodiscard]] constexpr RequestKind kind_of(std::uint64_t id) {
     return static_cast<RequestKind>(id & 7);

@@ -61,15 +61,20 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
     for (const WaitingFrame& frame : peer.waiting)
         if (frame.message != nullptr) over.push(*frame.message);
     peer.waiting.clear();
-    const auto give_up = [&](MessageList& list) {
-        while (Message* const message = list.pop()) over.push(*message);
-    };
-    give_up(peer.sends);
-    give_up(peer.writing);
+    for (MessageList* list : {&peer.sends, &peer.writing})
+        while (Message* const message = list->pop()) {
+            over.push(*message);
+            --large_sends_;
+        }
     for (Message* receive = peer.receives.front(); receive != nullptr; receive = receive->next)
         if (receive->note != 0) forget_expected(*receive);
-    give_up(peer.receives);
+    while (Message* const message = peer.receives.pop()) over.push(*message);
     peer.readies.clear();
+    for (Lent& lent : lent_)
+        if (lent.message != nullptr && lent.message->peer == peer.rank) {
+            free_lent_.push_back(static_cast<std::uint32_t>(&lent - lent_.data()));
+            lent.message = nullptr;
+        }
     while (Message* const message = over.pop()) {
         if (const auto source = sources_.find(message); source != sources_.end()) {
             registrations_.release(*source->second);
@@ -123,7 +128,7 @@ void VerbsTransport::sleep(std::chrono::microseconds most) {
         void* context = nullptr;
         while (f.get_cq_event(device_.channel.get(), &queue, &context) == 0) {
             f.ack_cq_events(queue, 1);
-            __atomic_store_n(&armed_, false, __ATOMIC_RELEASE);
+            armed_ = false;
         }
     }
 }

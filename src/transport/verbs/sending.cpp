@@ -11,6 +11,7 @@ namespace loom::transport {
 namespace {
 
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
+constexpr std::uint64_t least_lent = 64 << 10;            // bytes for which a second pair of hands is worth a message
 
 ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
     return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
@@ -184,6 +185,7 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         ++waiting_frames_;
         return false;
     }
+    ++large_sends_;
     for (auto at = peer.readies.begin(); at != peer.readies.end(); ++at)
         if (at->tag == tag) {
             const Ready ready = at->ready;
@@ -200,22 +202,54 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     if (ready.bytes != message.bytes) {
         send_control(peer, Kind::refused, message.tag, Reference{ready.reference});
         message.outcome = Message::Outcome::mismatched;
+        --large_sends_;
         return true;
     }
     message.outcome = Message::Outcome::pending;
-    const bool done = write_data(peer, message, ready.address, static_cast<std::uint32_t>(ready.key));
+    const std::uint64_t lent = share_to_lend(peer, message, ready);
+    message.note = lent != 0 ? 1 : 0;
+    if (lent != 0) lend(peer, message, lent, ready.reference);
+    if (lent == message.bytes) return false;
+    const bool done = write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key));
     send_control(peer, Kind::written, message.tag, Reference{ready.reference});
     return done;
 }
 
-// Starts the writes of a message's data. True when they are over already: inside a host they are when they are posted.
-bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t address, std::uint32_t key) {
+// On the software HCA a core copies, and inside a host it may be either side's. Whoever has fewer transfers to do does
+// it; both halve it when both have nothing else to do and a core each. Adapters copy themselves and need no help.
+std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const {
+    if (!device_.adapter.soft || peer.far || message.bytes < least_lent) return 0;
+    if (large_sends_ != ready.receives) return large_sends_ > ready.receives ? message.bytes : 0;
+    if (waiting_ == Waiting::yield) return message.bytes;
+    return large_receives_ != 0 ? 0 : message.bytes / 2 / 4096 * 4096;
+}
+
+void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
+    if (free_lent_.empty()) {
+        free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
+        lent_.emplace_back();
+    }
     Registration& source = registrations_.acquire({message.data, message.bytes}, false);
     sources_[&message] = &source;
-    message.note = 0;
-    message.outcome = Message::Outcome::pending;
+    const std::uint32_t slot = free_lent_.back();
+    free_lent_.pop_back();
+    lent_[slot].message = &message;
+    ++lent_[slot].generation;
     peer.writing.push(message);
-    for (std::uint64_t done = 0; done < message.bytes; done += most_written_at_once) {
+    send_control(peer, Kind::lent, message.tag,
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, source.mr->rkey,
+                      std::uint64_t{lent_[slot].generation} << 32 | slot, receive});
+}
+
+// Starts the writes of a message's data. True when they are over already: inside a host they are when they are posted.
+bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
+                                std::uint32_t key) {
+    if (message.note == 0) {  // nothing of it is lent
+        sources_[&message] = &registrations_.acquire({message.data, message.bytes}, false);
+        peer.writing.push(message);
+    }
+    const Registration& source = *sources_[&message];
+    for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
         ibv_sge part = piece(message.data + done, now, source.mr->lkey);
         ++message.note;
@@ -259,7 +293,10 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
         message.outcome = Message::Outcome::lost;
         return true;
     }
-    return write_data(peer, message, where.address + offset, static_cast<std::uint32_t>(where.key));
+    message.outcome = Message::Outcome::pending;
+    message.note = 0;
+    ++large_sends_;
+    return write_data(peer, message, 0, where.address + offset, static_cast<std::uint32_t>(where.key));
 }
 
 bool VerbsTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,

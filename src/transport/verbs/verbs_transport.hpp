@@ -2,6 +2,7 @@
 // it polls; large ones are written straight into the receiver's memory once it has said where (Hoefler 2008, LibOF).
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <string>
@@ -120,8 +121,10 @@ private:
                     std::uint64_t id);
     void post(Peer& peer, ibv_send_wr& request);
     void ring_bell(Peer& peer);
-    bool write_data(Peer& peer, Message& message, std::uint64_t address, std::uint32_t key);
+    bool write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
+    [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const;
+    void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
 
@@ -132,6 +135,10 @@ private:
     void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
     void take_ready(Peer& peer, Tag tag, const Ready& ready);
     void forget_expected(const Message& message);
+    void take_loan(Peer& peer, const Loan& loan);
+    void take_back(Peer& peer, std::uint64_t reference);
+    void part_done(Message& message);
+    void take_part(std::uint64_t slot);
     void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
     void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
     void consume(Peer& peer, std::uint64_t lines);
@@ -164,9 +171,21 @@ private:
         Message* message = nullptr;
         Registration* registration = nullptr;
         std::uint32_t generation = 0;
+        std::uint32_t parts = 1;  // still to come: what is written, and what is read here
+        std::uint32_t reads = 0;  // under way
+        std::uint64_t loan = 0;   // whose end is to be told
     };
     std::vector<Expected> expected_;
     std::vector<std::uint32_t> free_expected_;
+    std::uint32_t large_receives_ = 0, large_sends_ = 0;  // started and not finished
+
+    // Data that receivers read, named as the receives are.
+    struct Lent {
+        Message* message = nullptr;
+        std::uint32_t generation = 0;
+    };
+    std::vector<Lent> lent_;
+    std::vector<std::uint32_t> free_lent_;
 
     std::unordered_map<const Message*, Registration*> sources_;  // of data under way
     std::unordered_map<std::uint64_t, Registration*> exposed_;   // by key
@@ -182,8 +201,8 @@ private:
     std::uint32_t waiting_frames_ = 0;
 
     bool events_ = false;
-    bool armed_ = false;
-    int bell_ = -1;  // eventfd of interrupt()
+    std::atomic<bool> armed_ = false;  // the next arrival is an event
+    int bell_ = -1;                    // eventfd of interrupt()
 };
 
 }  // namespace loom::transport
