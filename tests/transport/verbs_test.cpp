@@ -235,6 +235,62 @@ TEST(Verbs, a_datagram_reaches_every_rank_but_its_sender) {
     });
 }
 
+TEST(Verbs, bells_that_ring_for_nobody_do_not_stop_the_sender) {
+    on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        constexpr int count = 6000;  // more than there are requests for bells
+        std::uint64_t word = 5;
+        const auto bytes = std::as_writable_bytes(std::span(&word, 1));
+        Counter counter;
+        bootstrap.fence();
+        if (transport.rank() == Rank{0}) {
+            for (int i = 0; i < count; ++i) {
+                Message message = counter.message();
+                if (transport.send(Rank{1}, Tag{1}, bytes, message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+            }
+        } else {
+            for (int i = 0; i < count; ++i) {
+                Message message = counter.message();
+                if (transport.receive(Rank{0}, Tag{1}, bytes, message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+                transport.set_events(i % 2 == 0);  // on while the next is sent, off when it is taken in
+            }
+        }
+        return 0;
+    });
+}
+
+TEST(Verbs, whoever_sleeps_is_woken_by_a_message_and_by_an_interrupt) {
+    on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        std::uint64_t word = 5;
+        const auto bytes = std::as_writable_bytes(std::span(&word, 1));
+        Counter counter;
+        if (transport.rank() == Rank{1}) transport.set_events(true);
+        bootstrap.fence();
+        for (int i = 0; i < 100; ++i) {
+            Message there = counter.message(), back = counter.message();
+            if (transport.rank() == Rank{0}) {
+                if (transport.receive(Rank{1}, Tag{2}, bytes, back)) --counter.open;
+                if (transport.send(Rank{1}, Tag{1}, bytes, there)) --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+            } else {
+                if (transport.receive(Rank{0}, Tag{1}, bytes, there)) --counter.open;
+                while (counter.open > 1) {
+                    if (transport.progress()) continue;
+                    transport.sleep(std::chrono::seconds(20));  // far beyond the test's patience: the bell must ring
+                }
+                if (transport.send(Rank{0}, Tag{2}, bytes, back)) --counter.open;
+                CHECK_RANK(counter.open == 0);
+            }
+        }
+        if (transport.rank() == Rank{1}) {
+            transport.interrupt();
+            transport.sleep(std::chrono::seconds(20));
+        }
+        return 0;
+    });
+}
+
 TEST(Verbs, registrations_are_made_once_and_kept) {
     on_ranks(1, [](Transport&, Bootstrap&) {
         const Device device;

@@ -266,9 +266,13 @@ bool VerbsTransport::progress() {
     if (waiting_frames_ != 0)
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
-    if (outstanding_ != 0 || any_far_ || (++looks_ & 31) == 0) any |= take_completions();
+    const bool now_and_then = (++looks_ & 31) == 0;
+    if (outstanding_ != 0 || any_far_ || now_and_then) any |= take_completions();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
-    if (events_) any |= take_wakes();
+    if (events_)
+        any |= take_wakes();
+    else if (now_and_then)
+        drain_wakes();  // of peers who did not know yet that nobody sleeps here
     if (any) {
         fruitless_ = 0;
         return true;

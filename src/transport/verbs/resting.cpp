@@ -96,9 +96,8 @@ void VerbsTransport::set_events(bool on) {
     }
 }
 
-// Takes out what woke us and asks to be woken again: after that, whatever comes next is an event. Nothing is missed
-// because everything is looked at once more after asking.
-bool VerbsTransport::take_wakes() {
+// Takes out what woke us, and puts as much back for the next time: without room a peer could not go on.
+int VerbsTransport::drain_wakes() {
     ibv_wc wakes[32];
     int taken = 0;
     while (true) {
@@ -107,6 +106,13 @@ bool VerbsTransport::take_wakes() {
         taken += count;
     }
     if (taken != 0) device_.post_wakes(static_cast<std::uint32_t>(taken));
+    return taken;
+}
+
+// Asks to be woken again: after that, whatever comes next is an event. Nothing is missed because everything is looked
+// at once more after asking.
+bool VerbsTransport::take_wakes() {
+    const int taken = drain_wakes();
     if (taken != 0 || armed_) return taken != 0;
     ibv_req_notify_cq(device_.received.get(), 1);
     ibv_req_notify_cq(device_.sent.get(), 0);

@@ -11,7 +11,7 @@ namespace loom::transport {
 namespace {
 
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
-constexpr std::uint64_t least_lent = 64 << 10;            // bytes for which a second pair of hands is worth a message
+constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
 
 ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
     return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};

@@ -144,6 +144,7 @@ private:
     void consume(Peer& peer, std::uint64_t lines);
     bool take_completions();
     void take_completion(const ibv_wc& completion);
+    int drain_wakes();
     bool take_wakes();
     void rest();
     void lose(Peer& peer, const std::string& why);
