@@ -126,6 +126,11 @@ const Group& Communicator::group() const {
     return state_->group;
 }
 
+Rank Communicator::of_world(Rank member) const {
+    if (member.value >= size()) throw UsageError("a communicator has no rank " + std::to_string(member.value));
+    return state_->members[member.value];
+}
+
 const Neighbours& Communicator::neighbours() const {
     if (state_->neighbours.empty()) throw UsageError("the communicator has no topology");
     return state_->neighbours[state_->group.me.value];

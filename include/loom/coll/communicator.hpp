@@ -37,6 +37,7 @@ public:
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] std::uint32_t size() const;
     [[nodiscard]] const Group& group() const;
+    [[nodiscard]] Rank of_world(Rank member) const;  // a member's rank in the world
     // This rank's. Throws UsageError without a topology.
     [[nodiscard]] const Neighbours& neighbours() const;
 
