@@ -1,6 +1,7 @@
 // What is measured.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,9 +21,21 @@ struct Plan {
     std::vector<unsigned> threads;
     Peers peers = Peers::some;
     bool quick = false;
-    std::string match;      // lines of verbs: only those whose name contains it
+    std::string match;  // lines of verbs: only those whose name contains it; collectives likewise, or this one alone
     std::string loggopsim;  // folder of LogGOPSim and txt2bin; empty: it is not run
 
+    // Of the collectives; empty: each group has its own.
+    std::vector<std::uint32_t> ranks;
+    std::vector<std::uint64_t> bytes;
+    unsigned rounds = 9;  // in which everybody has a turn
+
+    [[nodiscard]] std::vector<std::uint32_t> ranks_or(std::vector<std::uint32_t> others) const {
+        return !ranks.empty() ? ranks : quick ? std::vector<std::uint32_t>{2} : others;
+    }
+    [[nodiscard]] std::vector<std::uint64_t> bytes_or(std::vector<std::uint64_t> others) const {
+        return !bytes.empty() ? bytes : quick ? std::vector<std::uint64_t>{64} : others;
+    }
+    [[nodiscard]] bool takes_operation(const std::string& name) const;
     [[nodiscard]] bool takes(const Size& size) const {
         const std::size_t hosts = std::stoul(size.name);
         return hosts >= least_hosts && (most_hosts == 0 || hosts <= most_hosts);

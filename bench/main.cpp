@@ -4,11 +4,15 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 
+#include "coll.hpp"
 #include "lines.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/routing/engine.hpp"
+#include "overlap.hpp"
 #include "verbs.hpp"
 
 int main(int argc, char** argv) {
@@ -20,9 +24,9 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups, "routing, analysis, sim, message, verbs")
+    app.add_option("--only", groups, "routing, analysis, sim, message, verbs, coll, overlap")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs"}));
+        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "overlap"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -30,7 +34,14 @@ int main(int argc, char** argv) {
             std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
     app.add_option("--loggopsim", plan.loggopsim,
                    "Folder of LogGOPSim and txt2bin, to run them beside the message level");
-    app.add_option("--match", plan.match, "Of the lines of verbs, only those with this in their name");
+    app.add_option("--match", plan.match,
+                   "Of the lines of verbs and of the collectives, only those with this in their name");
+    app.add_option("--ranks", plan.ranks, "Of the collectives: each group has its own")
+        ->delimiter(',')
+        ->check(CLI::Range(1u, coll::most_ranks));
+    app.add_option("--bytes", plan.bytes, "Of the collectives: each group has its own; multiples of 8")->delimiter(',');
+    app.add_option("--rounds", plan.rounds, "Of the collectives: how often everybody has a turn")
+        ->check(CLI::Range(1u, 1000u));
     app.add_option("--json", json, "Write the lines to this file as well");
     CLI11_PARSE(app, argc, argv);
 
@@ -38,6 +49,8 @@ int main(int argc, char** argv) {
         for (const auto& engine : loom::routing::engines())
             if (engine.name != "random") plan.engines.emplace_back(engine.name);
     if (plan.threads.empty()) plan.threads = plan.quick ? std::vector<unsigned>{1} : std::vector<unsigned>{1, 2};
+    for (std::uint64_t& bytes : plan.bytes) bytes = std::max<std::uint64_t>(8, bytes / 8 * 8);
+    if (plan.quick) plan.rounds = 1;
     plan.sizes = plan.quick ? quick_sizes() : all_sizes();
     std::erase_if(plan.sizes, [&](const Size& size) { return !plan.takes(size); });
     const auto wanted = [&](const char* group) {
@@ -46,6 +59,8 @@ int main(int argc, char** argv) {
 
     std::vector<Line> lines;
     std::vector<VerbsLine> verbs;
+    std::optional<CollResults> collectives;
+    std::optional<OverlapResults> overlap;
     bool all_ok = true;
     const Sink sink = [&](const Line& line) {
         print(line);
@@ -53,7 +68,7 @@ int main(int argc, char** argv) {
         lines.push_back(line);
     };
     try {
-        if (!(groups.size() == 1 && wanted("verbs"))) print_header();
+        if (wanted("routing") || wanted("analysis") || wanted("sim") || wanted("message")) print_header();
         if (wanted("routing")) measure_routing(plan, sink);
         if (wanted("analysis")) measure_analysis(plan, sink);
         if (wanted("sim")) measure_sim(plan, sink);
@@ -66,7 +81,20 @@ int main(int argc, char** argv) {
                 verbs.push_back(line);
             });
         }
-        if (!json.empty()) loom::write_file(json, to_json(lines, verbs));
+        if (wanted("coll")) {
+            collectives = measure_coll(plan);
+            all_ok = all_ok && collectives->ok();
+        }
+        if (wanted("overlap")) {
+            overlap = measure_overlap(plan);
+            all_ok = all_ok && overlap->ok();
+        }
+        if (!json.empty()) {
+            auto all = nlohmann::json::parse(to_json(lines, verbs));
+            if (collectives) all["coll"] = nlohmann::json::parse(to_json(*collectives));
+            if (overlap) all["overlap"] = nlohmann::json::parse(to_json(*overlap));
+            loom::write_file(json, all.dump(1) + "\n");
+        }
     } catch (const loom::Error& error) {
         fmt::print(stderr, "loom_bench: {}\n", error.what());
         return 2;

@@ -8,16 +8,11 @@
 #include <string_view>
 
 #include "loom/base/error.hpp"
+#include "statistics.hpp"
 #include "verbs_programs.hpp"
 
 namespace loom::bench {
 namespace {
-
-double median(std::vector<double> values) {
-    if (values.empty()) return 0;
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
-}
 
 struct Case {
     const char* what;

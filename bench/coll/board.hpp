@@ -36,7 +36,8 @@ struct Order {
     std::uint32_t tests = 0;  // overlap: how often to test meanwhile
 };
 
-// Seconds. Of each round the slowest rank counts; then the mean of the rounds.
+// Seconds. Of each round the slowest rank counts; then the mean of the rounds, the extreme ones left out while every
+// rank has a core.
 struct Answer {
     std::uint32_t rounds = 0;
     double total = 0;      // from before the start until after the wait

@@ -1,0 +1,61 @@
+// Non-blocking collectives beside Open MPI's and MPICH's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "contest.hpp"
+#include "lines.hpp"
+#include "statistics.hpp"
+
+namespace loom::bench {
+
+// One operation of one size: seconds from start to the end of wait, by contestant and round.
+struct CollCell {
+    std::string operation;
+    std::uint32_t ranks = 0;
+    std::uint64_t bytes = 0;
+    std::map<Who, std::vector<double>> seconds;
+    std::map<Who, std::string> failures;
+
+    // To Open MPI; middle 0 when one of them is missing.
+    [[nodiscard]] Interval to_openmpi(Who who) const;
+};
+
+// What was promised of a contestant's times to Open MPI's, over the sizes of one operation.
+struct CollPromise {
+    Who who = Who::native;
+    std::string operation;
+    std::uint32_t ranks = 0;
+    Interval mean;  // geometric, over sizes
+    double bound = 0;
+    std::vector<std::uint64_t> slow;  // sizes whose interval lies above 1.1
+    [[nodiscard]] bool met() const { return mean.middle > 0 && mean.middle <= bound && slow.empty(); }
+};
+
+// What starting costs, without waiting.
+struct StartLine {
+    Who who = Who::native;
+    std::string operation;
+    std::uint32_t ranks = 0;
+    std::uint64_t bytes = 0;
+    std::vector<double> fresh, persistent;  // seconds, by round
+    std::string failure;
+    [[nodiscard]] Interval ratio() const { return bench::ratio(persistent, fresh); }
+};
+
+struct CollResults {
+    std::vector<CollCell> cells;
+    std::vector<CollPromise> promises;
+    std::vector<StartLine> starts;
+    [[nodiscard]] bool ok() const;  // everyone came up, and all data was right
+};
+
+// Prints as it goes. About six minutes on two cores; the plan's match, ranks and bytes narrow it down.
+[[nodiscard]] CollResults measure_coll(const Plan& plan);
+[[nodiscard]] std::string to_json(const CollResults& results);
+
+}  // namespace loom::bench

@@ -1,0 +1,61 @@
+// Libraries of collectives that are up at the same time and take turns.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coll/board.hpp"
+#include "peer/harness/process.hpp"
+#include "support/network/namespaces.hpp"
+
+namespace loom::bench {
+
+enum class Who : unsigned char {
+    native,     // Loomband's own API under `loom run`
+    preloaded,  // an MPI program under Open MPI with libloom-mpi loaded
+    openmpi,
+    mpich,
+};
+inline constexpr Who everybody[] = {Who::native, Who::preloaded, Who::openmpi, Who::mpich};
+[[nodiscard]] const char* to_string(Who who);  // "native", "libloom-mpi", "Open MPI", "MPICH"
+
+// The ranks of one contestant, asleep until asked. They end with this object.
+class Contestant {
+public:
+    enum class Placing : unsigned char { bound, free };  // a core for each rank, or wherever the kernel wants them
+
+    // On `hosts`, rank 0 on the left and rank 1 on the right one: native only.
+    Contestant(Who who, std::uint32_t ranks, Placing placing, const test::TwoHosts* hosts = nullptr);
+
+    [[nodiscard]] Who who() const { return who_; }
+    // Nothing once it has failed: wrong data, an error, or no answer within half a minute. failure() says why.
+    [[nodiscard]] std::optional<coll::Answer> ask(const coll::Order& order);
+    [[nodiscard]] const std::string& failure() const { return failure_; }
+    [[nodiscard]] std::string description() const { return board_->description.data(); }
+
+private:
+    bool await_answers();
+
+    Who who_;
+    std::uint32_t ranks_;
+    std::uint32_t orders_ = 0;
+    peer::TemporaryFolder folder_;
+    coll::BoardFile board_;
+    std::string failure_;
+    std::unique_ptr<peer::Background> process_;
+};
+
+// Those that are there: libloom-mpi may not have been built. Those that do not come up are named on standard error and
+// left out.
+[[nodiscard]] std::vector<std::unique_ptr<Contestant>> gather(const std::vector<Who>& who, std::uint32_t ranks,
+                                                              Contestant::Placing placing);
+
+// `order` to all in turn, `rounds` times, another one first each time. Answers by contestant; one that failed has no
+// more of them from then on.
+[[nodiscard]] std::vector<std::vector<coll::Answer>> take_turns(std::vector<std::unique_ptr<Contestant>>& contestants,
+                                                                const coll::Order& order, unsigned rounds);
+
+}  // namespace loom::bench

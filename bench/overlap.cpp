@@ -1,0 +1,194 @@
+#include "overlap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "loom/base/error.hpp"
+#include "statistics.hpp"
+
+namespace loom::bench {
+namespace {
+
+using coll::Operation;
+using coll::Order;
+using coll::Progress;
+using coll::Task;
+
+constexpr double promised_share = 0.9;
+constexpr std::uint64_t promised_from = 65536;  // bytes
+constexpr std::uint32_t some_tests = 16;
+
+constexpr Progressing here[] = {
+    {Who::native, Progress::manual, 0},    {Who::native, Progress::manual, some_tests},
+    {Who::native, Progress::thread, 0},    {Who::native, Progress::real_time, 0},
+    {Who::preloaded, Progress::manual, 0}, {Who::preloaded, Progress::manual, some_tests},
+    {Who::openmpi, Progress::manual, 0},   {Who::openmpi, Progress::manual, some_tests},
+    {Who::mpich, Progress::manual, 0},     {Who::mpich, Progress::manual, some_tests},
+};
+constexpr Progressing across[] = {
+    {Who::native, Progress::manual, 0},
+    {Who::native, Progress::manual, some_tests},
+    {Who::native, Progress::thread, 0},
+    {Who::native, Progress::real_time, 0},
+};
+
+constexpr const char* layout = "{:<21} {:>5} {:>8} {:<12} {:<10} {:<9} {:>12} {:>8} {:>8} {:>9} {:>4}\n";
+
+void print(const OverlapLine& line) {
+    const auto percent = [&](const std::vector<double>& shares) {
+        return line.failure.empty() ? fmt::format("{:.1f} %", 100 * median(shares)) : std::string("failed");
+    };
+    fmt::print(fmt::runtime(layout), line.operation, line.ranks, line.bytes, to_string(line.how.who),
+               to_string(line.how), line.wire, fmt::format("{:.2f}", median(line.blocking) * 1e6), percent(line.fixed),
+               percent(line.deadline), line.promised > 0 ? fmt::format(">= {:.0f} %", 100 * line.promised) : "",
+               line.promised > 0 ? (line.met() ? "yes" : "no") : "");
+    if (!line.failure.empty()) fmt::print("    {}\n", line.failure);
+    std::fflush(stdout);
+}
+
+// One round of one line.
+void measure(Contestant& contestant, OverlapLine& line, Operation operation, bool quick) {
+    Order order;
+    order.operation = operation;
+    order.bytes = line.bytes;
+    order.seconds = quick ? 0.001 : 0.02;
+    order.least = quick ? 1 : 3;
+    double blocking = 0;
+    const auto ask = [&](Task task) {
+        order.task = task;
+        const auto answer = contestant.ask(order);
+        if (!answer) line.failure = contestant.failure();
+        return answer.value_or(coll::Answer{});
+    };
+    blocking = ask(Task::time).total;
+    order.progress = line.how.progress;
+    if (order.progress != Progress::manual) blocking = std::min(blocking, ask(Task::time).total);
+    order.work_seconds = blocking;
+    order.tests = line.how.tests;
+    const coll::Answer fixed = ask(Task::overlap_fixed);
+    const coll::Answer deadline = ask(Task::overlap_deadline);
+    order.progress = Progress::manual;
+    if (!line.failure.empty() || blocking <= 0) return;
+    line.blocking.push_back(blocking);
+    line.fixed.push_back(1 - (fixed.total - fixed.work) / blocking);
+    line.deadline.push_back(1 - deadline.calls / blocking);
+}
+
+void measure_all(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& contestants,
+                 std::span<const Progressing> ways, const std::string& wire, std::uint32_t ranks,
+                 const std::vector<std::uint64_t>& sizes, OverlapResults& results) {
+    for (std::size_t i = 0; i < coll::operations.size(); ++i) {
+        const auto operation = static_cast<Operation>(i);
+        if (!plan.takes_operation(coll::name(operation))) continue;
+        for (const std::uint64_t bytes : sizes) {
+            const bool barrier = operation == Operation::barrier;
+            std::vector<OverlapLine> lines;
+            std::vector<Contestant*> who;
+            for (const Progressing& way : ways)
+                for (const auto& contestant : contestants)
+                    if (contestant->who() == way.who && contestant->failure().empty()) {
+                        OverlapLine line;
+                        line.how = way;
+                        line.operation = coll::name(operation);
+                        line.wire = wire;
+                        line.ranks = ranks;
+                        line.bytes = barrier ? 0 : bytes;
+                        if (!wire.empty() && way.progress == Progress::thread && !barrier && bytes >= promised_from)
+                            line.promised = promised_share;
+                        lines.push_back(std::move(line));
+                        who.push_back(contestant.get());
+                    }
+            for (unsigned round = 0; round < std::min(plan.rounds, 5u); ++round)
+                for (std::size_t line = 0; line < lines.size(); ++line)
+                    if (lines[line].failure.empty()) measure(*who[line], lines[line], operation, plan.quick);
+            for (OverlapLine& line : lines) {
+                print(line);
+                results.lines.push_back(std::move(line));
+            }
+            if (barrier) break;
+        }
+    }
+}
+
+// A gigabit a second each way. What waits for the wire counts against its sender's socket, so that nothing is dropped.
+void shape(const test::NetworkNamespace& network, const peer::TemporaryFolder& folder) {
+    peer::Command command;
+    command.arguments = {"tc",    "qdisc", "add",     "dev", test::TwoHosts::interface, "root", "tbf", "rate", "1gbit",
+                         "burst", "128kb", "latency", "50ms"};
+    command.directory = folder.path();
+    command.output = folder.path() / "tc";
+    command.network = network.descriptor();
+    const peer::Outcome outcome = peer::run(command);
+    if (!outcome.ok()) throw Error("tc: " + outcome.errors);
+}
+
+}  // namespace
+
+std::string to_string(const Progressing& how) {
+    switch (how.progress) {
+        case Progress::thread:
+            return "thread";
+        case Progress::real_time:
+            return "real-time";
+        case Progress::manual:
+            break;
+    }
+    return how.tests == 0 ? "no test" : fmt::format("{} tests", how.tests);
+}
+
+bool OverlapLine::met() const {
+    return failure.empty() && median(fixed) >= promised;
+}
+
+bool OverlapResults::ok() const {
+    return std::all_of(lines.begin(), lines.end(), [](const OverlapLine& line) { return line.failure.empty(); });
+}
+
+OverlapResults measure_overlap(const Plan& plan) {
+    OverlapResults results;
+    fmt::print(fmt::runtime(layout), "overlap", "ranks", "bytes", "who", "progress", "wire", "blocking us", "fixed",
+               "deadline", "promised", "met");
+    for (const std::uint32_t ranks : plan.ranks_or({2})) {
+        auto contestants = plan.peers == Peers::none
+                               ? gather({Who::native}, ranks, Contestant::Placing::free)
+                               : gather({std::begin(everybody), std::end(everybody)}, ranks, Contestant::Placing::free);
+        measure_all(plan, contestants, here, "", ranks, plan.bytes_or({4096, 65536, 1048576}), results);
+    }
+    if (!test::may_make_namespaces()) {
+        fmt::print(stderr, "loom_bench: lines between two namespaces need root and are left out\n");
+        return results;
+    }
+    const test::TwoHosts hosts(test::TwoHosts::Join::cable, 9000, test::Offloads::on);
+    const peer::TemporaryFolder folder;
+    shape(hosts.left, folder);
+    shape(hosts.right, folder);
+    std::vector<std::unique_ptr<Contestant>> contestants;
+    contestants.push_back(std::make_unique<Contestant>(Who::native, 2, Contestant::Placing::free, &hosts));
+    if (!contestants[0]->failure().empty()) throw Error("two hosts do not come up: " + contestants[0]->failure());
+    measure_all(plan, contestants, across, "1 Gbit/s", 2, plan.bytes_or({65536, 262144, 1048576, 4194304}), results);
+    return results;
+}
+
+std::string to_json(const OverlapResults& results) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const OverlapLine& line : results.lines)
+        out.push_back({{"operation", line.operation},
+                       {"who", to_string(line.how.who)},
+                       {"progress", to_string(line.how)},
+                       {"wire", line.wire},
+                       {"ranks", line.ranks},
+                       {"bytes", line.bytes},
+                       {"blocking_seconds", line.blocking},
+                       {"freed_fixed_work", line.fixed},
+                       {"freed_deadline", line.deadline},
+                       {"promised", line.promised},
+                       {"met", line.promised > 0 && line.met()},
+                       {"failure", line.failure}});
+    return out.dump();
+}
+
+}  // namespace loom::bench
