@@ -120,7 +120,7 @@ void measure_starts(const Plan& plan, std::uint32_t ranks, Contestant& contestan
         for (const std::uint64_t bytes : {8, 4096}) {
             if (!plan.takes_operation(coll::name(operation)) || (operation == Operation::barrier && bytes > 8))
                 continue;
-            StartLine line{contestant.who(), coll::name(operation), ranks, bytes, {}, {}, {}};
+            StartLine line{contestant.who(), coll::name(operation), ranks, bytes, {}, {}, {}, {}};
             Order order;
             order.operation = operation;
             order.bytes = operation == Operation::barrier ? 0 : bytes;
@@ -130,6 +130,12 @@ void measure_starts(const Plan& plan, std::uint32_t ranks, Contestant& contestan
                 order.kept = kept;
                 order.task = Task::check;
                 static_cast<void>(contestant.ask(order));
+            }
+            for (unsigned round = 0; round < plan.rounds; ++round) {
+                Order odd = order;  // of a size that nobody asked for yet
+                odd.kept = coll::Kept::fresh;
+                odd.bytes += operation == Operation::barrier ? 0 : 8 * (round + 1);
+                if (const auto answer = contestant.ask(odd)) line.first.push_back(answer->start);
             }
             order.task = Task::time;
             for (unsigned round = 0; round < plan.rounds; ++round)
@@ -156,11 +162,14 @@ void print(const std::vector<CollPromise>& promises) {
 }
 
 void print(const std::vector<StartLine>& lines) {
-    fmt::print("\n{:<21} {:>5} {:>8} {:<12} {:>11} {:>11} {:>20}\n", "starting, us", "ranks", "bytes", "who", "fresh",
-               "persistent", "persistent/fresh");
+    constexpr const char* layout = "{:<21} {:>5} {:>8} {:<12} {:>9} {:>9} {:>10} {:>20} {:>20}\n";
+    const auto us = [](const std::vector<double>& seconds) { return fmt::format("{:.3f}", median(seconds) * 1e6); };
+    fmt::print("\n");
+    fmt::print(fmt::runtime(layout), "starting, us", "ranks", "bytes", "who", "first", "fresh", "persistent",
+               "persistent/first", "persistent/fresh");
     for (const StartLine& line : lines) {
-        fmt::print("{:<21} {:>5} {:>8} {:<12} {:>11.3f} {:>11.3f} {:>20}\n", line.operation, line.ranks, line.bytes,
-                   to_string(line.who), median(line.fresh) * 1e6, median(line.persistent) * 1e6, text(line.ratio()));
+        fmt::print(fmt::runtime(layout), line.operation, line.ranks, line.bytes, to_string(line.who), us(line.first),
+                   us(line.fresh), us(line.persistent), text(line.to_first()), text(line.to_fresh()));
         if (!line.failure.empty()) fmt::print("    {}\n", line.failure);
     }
     std::fflush(stdout);
@@ -240,9 +249,11 @@ std::string to_json(const CollResults& results) {
                                  {"operation", line.operation},
                                  {"ranks", line.ranks},
                                  {"bytes", line.bytes},
+                                 {"first", line.first},
                                  {"fresh", line.fresh},
                                  {"persistent", line.persistent},
-                                 {"persistent_to_fresh", json(line.ratio())},
+                                 {"persistent_to_first", json(line.to_first())},
+                                 {"persistent_to_fresh", json(line.to_fresh())},
                                  {"failure", line.failure}});
     return out.dump();
 }

@@ -42,9 +42,11 @@ struct StartLine {
     std::string operation;
     std::uint32_t ranks = 0;
     std::uint64_t bytes = 0;
-    std::vector<double> fresh, persistent;  // seconds, by round
+    // Seconds, by round: of a shape that was never asked for before, of one that was, and of one that is kept.
+    std::vector<double> first, fresh, persistent;
     std::string failure;
-    [[nodiscard]] Interval ratio() const { return bench::ratio(persistent, fresh); }
+    [[nodiscard]] Interval to_first() const { return bench::ratio(persistent, first); }
+    [[nodiscard]] Interval to_fresh() const { return bench::ratio(persistent, fresh); }
 };
 
 struct CollResults {

@@ -1,9 +1,12 @@
 // Loomband's own collectives.
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "coll/library.hpp"
 #include "loom/coll/communicator.hpp"
+#include "loom/coll/operations.hpp"
 #include "loom/coll/world.hpp"
 
 namespace loom::bench::coll {
@@ -60,12 +63,6 @@ Collective collective_of(Operation operation) {
     return Collective::barrier;
 }
 
-void add_doubles(const void*, const std::byte* in, std::byte* inout, std::uint64_t count) {
-    const auto* from = reinterpret_cast<const double*>(in);
-    auto* to = reinterpret_cast<double*>(inout);
-    for (std::uint64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
 loom::coll::Neighbours neighbours(std::uint32_t rank, std::uint32_t ranks) {
     loom::coll::Neighbours out;
     for (const std::uint32_t other : neighbours_of(rank, ranks)) out.sources.emplace_back(other);
@@ -93,7 +90,29 @@ public:
         call_.what = collective_of(shape.operation);
         call_.bytes = shape.bytes;
         call_.element = reduces ? sizeof(double) : 1;
-        call_.sent = call_.received = {blocks_, at_};
+        const loom::coll::Blocks all{blocks_, at_};
+        const loom::coll::Blocks one{std::span(blocks_).first(std::min<std::size_t>(1, blocks_.size())), {}};
+        switch (call_.what) {
+            case Collective::gatherv:
+            case Collective::neighbour_allgatherv:
+                call_.sent = one;
+                call_.received = all;
+                break;
+            case Collective::scatterv:
+                call_.sent = all;
+                call_.received = shape.rank == 0 ? all : one;
+                break;
+            case Collective::alltoallv:
+            case Collective::neighbour_alltoallv:
+                call_.sent = call_.received = all;
+                break;
+            case Collective::allgatherv:
+            case Collective::reduce_scatter:
+                call_.received = all;
+                break;
+            default:
+                break;
+        }
         buffers_ = {input, output};
         reduction_ = reduces ? &sum_ : nullptr;
         where_ = has_neighbours(shape.operation) ? &graph_ : &everyone_;
@@ -126,7 +145,7 @@ private:
     std::unique_ptr<loom::coll::World> world_;
     loom::coll::Communicator everyone_, graph_;
     const loom::coll::Communicator* where_ = nullptr;
-    const loom::coll::Reduction sum_{add_doubles, nullptr, sizeof(double), true};
+    const loom::coll::Reduction sum_ = loom::coll::builtin(loom::coll::Operator::sum, loom::coll::Number::f64);
     const loom::coll::Reduction* reduction_ = nullptr;
     Call call_;
     loom::coll::Buffers buffers_;

@@ -133,8 +133,11 @@ private:
         }
         meet();
         if (order.task == Task::check) {
+            const auto begin = Clock::now();
             library_.start();
+            const double start = since(begin);
             library_.wait();
+            if (rank_ == 0) board_.answer.start = start;
             if (const auto wrong = first_wrong(shape, output))
                 throw std::runtime_error(std::string(name(order.operation)) + " of " + std::to_string(order.bytes) +
                                          " bytes: byte " + std::to_string(*wrong) + " of rank " +
