@@ -193,6 +193,7 @@ bool CollResults::ok() const {
 }
 
 bool Plan::takes_operation(const std::string& name) const {
+    if (quick && match.empty()) return name == "barrier" || name == "alltoallv" || name == "allreduce";
     const bool exact = std::find(coll::operations.begin(), coll::operations.end(), match) != coll::operations.end();
     return exact ? name == match : name.find(match) != std::string::npos;
 }
