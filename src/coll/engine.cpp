@@ -45,10 +45,13 @@ Execution::Execution(Engine& engine, Prepared& prepared)
         message.index = i;
     }
     if (program_.scratch != 0) {
-        scratch_ = std::make_unique_for_overwrite<std::byte[]>(program_.scratch + 63);
-        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.get());
-        base_[static_cast<std::size_t>(Buffer::scratch)] = (address + 63) / 64 * 64;
+        scratch_ = engine_.transport_.allocate(program_.scratch);
+        base_[static_cast<std::size_t>(Buffer::scratch)] = reinterpret_cast<std::uintptr_t>(scratch_.data());
     }
+}
+
+Execution::~Execution() {
+    if (!scratch_.empty()) engine_.transport_.release(scratch_);
 }
 
 inline void Execution::complete(std::uint32_t number) {

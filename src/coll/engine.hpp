@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "coll/program.hpp"
@@ -23,6 +24,7 @@ struct Prepared;
 class Execution {
 public:
     Execution(Engine& engine, Prepared& prepared);
+    ~Execution();
     Execution(const Execution&) = delete;
     Execution& operator=(const Execution&) = delete;
 
@@ -72,7 +74,7 @@ private:
     std::vector<std::uint32_t> waits_;
     std::vector<std::uint32_t> ready_;  // each step enters it once: head and tail only grow
     std::vector<transport::Message> messages_;
-    std::unique_ptr<std::byte[]> scratch_;
+    std::span<std::byte> scratch_;  // the transport's own memory: what arrives there is copied faster
     Execution* next_queued_ = nullptr;
     Execution* previous_ = nullptr;  // among the pending
     Execution* next_ = nullptr;

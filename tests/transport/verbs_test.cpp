@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <vector>
@@ -306,6 +307,40 @@ TEST(Verbs, registrations_are_made_once_and_kept) {
             registrations.release(first);
         }
         CHECK_RANK(registrations.made() == 2);
+        return 0;
+    });
+}
+
+TEST(Verbs, pieces_of_shared_memory_do_not_overlap_and_are_used_again) {
+    on_ranks(1, [](Transport& transport, Bootstrap&) {
+        std::uint64_t state = 7;
+        const auto draw = [&](std::uint64_t below) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            return (state >> 33) % below;
+        };
+        struct Piece {
+            std::span<std::byte> memory;
+            std::byte mark;
+        };
+        std::vector<Piece> pieces;
+        for (int i = 0; i < 3000; ++i) {
+            if (pieces.size() < 40 && draw(3) != 0) {
+                const Piece piece{transport.allocate(draw(600'000)), static_cast<std::byte>(i)};
+                CHECK_RANK(reinterpret_cast<std::uintptr_t>(piece.memory.data()) % 64 == 0);
+                std::fill(piece.memory.begin(), piece.memory.end(), piece.mark);
+                pieces.push_back(piece);
+            } else if (!pieces.empty()) {
+                const std::size_t which = draw(pieces.size());
+                for (const std::byte b : pieces[which].memory) CHECK_RANK(b == pieces[which].mark);
+                transport.release(pieces[which].memory);
+                pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(which));
+            }
+        }
+        for (const Piece& piece : pieces) transport.release(piece.memory);
+        // All of it is one piece again.
+        const auto large = transport.allocate(8 << 20);
+        std::fill(large.begin(), large.end(), std::byte{1});
+        transport.release(large);
         return 0;
     });
 }

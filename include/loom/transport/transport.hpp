@@ -64,8 +64,9 @@ public:
                                           std::span<const std::byte> data, std::uint32_t value, Message& message) = 0;
     [[nodiscard]] virtual std::optional<Notification> next_notification() = 0;
 
-    // Memory that others reach with plain stores where the transport has such (shared memory inside a host), 64-byte
-    // aligned and zeroed; at least ordinary memory. Throws Error when there is none. Freed with the transport at last.
+    // Memory that others reach with plain stores where the transport has such (shared memory inside a host): messages
+    // into and out of it are copied at a memory's speed, without the system's help. 64-byte aligned, of any content; at
+    // least ordinary memory. Throws Error when there is none. Freed with the transport at last.
     [[nodiscard]] virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
     virtual void release(std::span<std::byte> memory) = 0;
 

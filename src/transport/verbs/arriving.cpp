@@ -62,7 +62,7 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
     peer.receives.push(message);
     send_control(peer, Kind::ready, message.tag,
                  Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference,
-                       large_receives_});
+                       large_receives_, target.shared ? 1u : 0u});
     return false;
 }
 
@@ -190,7 +190,7 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
         if (at->tag == tag) {
             if (at->note != 0 || at->bytes == bytes) return;
             peer.receives.remove(*at);
-            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0});
+            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0, 0});
             return finish(*at, Message::Outcome::mismatched);
         }
 }

@@ -72,6 +72,7 @@ VerbsTransport::VerbsTransport(Bootstrap& bootstrap)
     : bootstrap_(bootstrap),
       me_(bootstrap.rank()),
       registrations_(device_),
+      heap_(device_, registrations_),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (bell_ < 0) throw Error(std::string("cannot make an eventfd: ") + std::strerror(errno));
     read_settings();
@@ -188,16 +189,11 @@ VerbsTransport::~VerbsTransport() {
 }
 
 std::span<std::byte> VerbsTransport::allocate(std::size_t bytes) {
-    allocated_.push_back(std::make_unique<SharedMemory>(device_, std::max<std::size_t>(bytes, 1)));
-    return allocated_.back()->bytes().first(bytes);
+    return heap_.allocate(bytes);
 }
 
 void VerbsTransport::release(std::span<std::byte> memory) {
-    std::erase_if(allocated_, [&](const auto& held) {
-        if (held->bytes().data() != memory.data()) return false;
-        registrations_.forget(held->bytes());
-        return true;
-    });
+    heap_.release(memory);
 }
 
 }  // namespace loom::transport

@@ -25,7 +25,8 @@ struct Ready {
     std::uint64_t address, bytes;
     std::uint64_t key;
     std::uint64_t reference;  // to be named in the answer
-    std::uint64_t receives;   // large ones that the receiver waits for, this one among them
+    std::uint32_t receives;   // large ones that the receiver waits for, this one among them
+    std::uint32_t shared;     // not 0: the memory is reached with plain stores
 };
 
 struct Loan {

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@ namespace {
 
 constexpr std::uint64_t page = 4096;
 constexpr std::size_t most_entries = 512;
+constexpr std::uint64_t chunk_bytes = 8 << 20;
 constexpr int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 bool keep_registrations(const Device& device) {
@@ -96,6 +98,8 @@ Registration& Registrations::acquire(std::span<const std::byte> memory, bool wri
         ++entry.users;
         return entry;
     };
+    for (Registration* own : adopted_)
+        if (holds(*own)) return ++own->users, *own;
     if (keep_) {
         if (last_ != nullptr && holds(*last_)) return use(*last_);
         // Ranges may overlap: a few of those that begin before are looked at.
@@ -114,11 +118,73 @@ void Registrations::release(Registration& registration) {
     if (--registration.users == 0 && !keep_) drop(registration);
 }
 
+void Registrations::adopt(SharedMemory& memory) {
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.bytes().data());
+    Registration& made = make(begin, begin + memory.bytes().size(), true);
+    made.shared = true;
+    made.users = 1;  // which nobody gives back but forget()
+    adopted_.push_back(&made);
+}
+
 void Registrations::forget(std::span<const std::byte> memory) {
     const auto begin = reinterpret_cast<std::uint64_t>(memory.data());
+    std::erase_if(adopted_, [&](Registration* own) {
+        if (own->begin != begin) return false;
+        --own->users;
+        return true;
+    });
     for (auto at = entries_.begin(); at != entries_.end();) {
         Registration& entry = *at++;
         if (entry.users == 0 && entry.begin < begin + memory.size() && begin < entry.end) drop(entry);
+    }
+}
+
+std::span<std::byte> SharedHeap::allocate(std::size_t wanted) {
+    const std::uint64_t bytes = (std::max<std::size_t>(wanted, 1) + 63) / 64 * 64;
+    const auto take = [&](Chunk& chunk) -> std::byte* {
+        for (auto at = chunk.free.begin(); at != chunk.free.end(); ++at) {
+            const auto [offset, length] = *at;
+            if (length < bytes) continue;
+            chunk.free.erase(at);
+            if (length > bytes) chunk.free.emplace(offset + bytes, length - bytes);
+            return chunk.memory->bytes().data() + offset;
+        }
+        return nullptr;
+    };
+    for (Chunk& chunk : chunks_)
+        if (std::byte* const found = take(chunk)) return {found, wanted};
+    Chunk& chunk = chunks_.emplace_back();
+    chunk.memory = std::make_unique<SharedMemory>(device_, std::max(bytes, chunk_bytes));
+    registrations_.adopt(*chunk.memory);
+    chunk.free.emplace(0, chunk.memory->bytes().size());
+    return {take(chunk), wanted};
+}
+
+void SharedHeap::release(std::span<std::byte> memory) {
+    for (auto chunk = chunks_.begin(); chunk != chunks_.end(); ++chunk) {
+        std::byte* const base = chunk->memory->bytes().data();
+        const std::uint64_t size = chunk->memory->bytes().size();
+        if (memory.data() < base || memory.data() >= base + size) continue;
+        std::uint64_t begin = static_cast<std::uint64_t>(memory.data() - base);
+        std::uint64_t end = begin + (std::max<std::size_t>(memory.size(), 1) + 63) / 64 * 64;
+        auto after = chunk->free.lower_bound(begin);
+        if (after != chunk->free.end() && after->first == end) {
+            end += after->second;
+            after = chunk->free.erase(after);
+        }
+        if (after != chunk->free.begin()) {
+            const auto before = std::prev(after);
+            if (before->first + before->second == begin) {
+                begin = before->first;
+                chunk->free.erase(before);
+            }
+        }
+        chunk->free.emplace(begin, end - begin);
+        if (end - begin == size && chunks_.size() > 1) {
+            registrations_.forget(chunk->memory->bytes());
+            chunks_.erase(chunk);
+        }
+        return;
     }
 }
 

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "transport/verbs/device.hpp"
 
@@ -28,11 +30,32 @@ private:
     MrPtr mr_;
 };
 
+class Registrations;
+
+// Pieces of shared memory for whoever asks, out of few large ones: each costs a descriptor.
+class SharedHeap {
+public:
+    SharedHeap(const Device& device, Registrations& registrations) : device_(device), registrations_(registrations) {}
+
+    [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes);  // 64-byte aligned, of any content. Throws Error.
+    void release(std::span<std::byte> memory);
+
+private:
+    struct Chunk {
+        std::unique_ptr<SharedMemory> memory;
+        std::map<std::uint64_t, std::uint64_t> free;  // bytes by offset; neighbours are one
+    };
+    const Device& device_;
+    Registrations& registrations_;
+    std::vector<Chunk> chunks_;
+};
+
 // A registration that somebody uses.
 struct Registration {
     MrPtr mr;
     std::uint64_t begin, end;
     bool writable;
+    bool shared = false;  // others of this host reach the memory with plain stores
     std::uint32_t users = 0;
     std::list<Registration>::iterator self{};
 };
@@ -48,6 +71,8 @@ public:
     // in a tree; the last one used costs less.
     [[nodiscard]] Registration& acquire(std::span<const std::byte> memory, bool writable);
     void release(Registration& registration);
+    // Our own memory, registered as long as it lives.
+    void adopt(SharedMemory& memory);
     // The memory goes away: registrations of it that nobody holds must not serve what will be at these addresses next.
     void forget(std::span<const std::byte> memory);
 
@@ -62,6 +87,7 @@ private:
     std::list<Registration> entries_;  // the last used first
     std::multimap<std::uint64_t, Registration*> by_begin_;
     Registration* last_ = nullptr;
+    std::vector<Registration*> adopted_;
     std::uint64_t made_ = 0;
 };
 

@@ -206,7 +206,10 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
         return true;
     }
     message.outcome = Message::Outcome::pending;
-    const std::uint64_t lent = share_to_lend(peer, message, ready);
+    Registration& source = registrations_.acquire({message.data, message.bytes}, false);
+    sources_[&message] = &source;
+    peer.writing.push(message);
+    const std::uint64_t lent = share_to_lend(peer, message, ready, source);
     message.note = lent != 0 ? 1 : 0;
     if (lent != 0) lend(peer, message, lent, ready.reference);
     if (lent == message.bytes) return false;
@@ -215,10 +218,13 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     return done;
 }
 
-// On the software HCA a core copies, and inside a host it may be either side's. Whoever has fewer transfers to do does
-// it; both halve it when both have nothing else to do and a core each. Adapters copy themselves and need no help.
-std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const {
+// On the software HCA a core copies, and inside a host it may be either side's. What one side reaches with plain loads
+// or stores that side copies, without the system's help. Otherwise whoever has fewer transfers to do does it; both
+// halve it when both have nothing else to do and a core each. Adapters copy themselves and need no help.
+std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
+                                            const Registration& source) const {
     if (!device_.adapter.soft || peer.far || message.bytes < least_lent) return 0;
+    if (source.shared != (ready.shared != 0)) return source.shared ? message.bytes : 0;
     if (large_sends_ != ready.receives) return large_sends_ > ready.receives ? message.bytes : 0;
     if (waiting_ == Waiting::yield) return message.bytes;
     return large_receives_ != 0 ? 0 : message.bytes / 2 / 4096 * 4096;
@@ -229,13 +235,11 @@ void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std
         free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
     }
-    Registration& source = registrations_.acquire({message.data, message.bytes}, false);
-    sources_[&message] = &source;
+    const Registration& source = *sources_[&message];
     const std::uint32_t slot = free_lent_.back();
     free_lent_.pop_back();
     lent_[slot].message = &message;
     ++lent_[slot].generation;
-    peer.writing.push(message);
     send_control(peer, Kind::lent, message.tag,
                  Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, source.mr->rkey,
                       std::uint64_t{lent_[slot].generation} << 32 | slot, receive});
@@ -244,10 +248,6 @@ void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std
 // Starts the writes of a message's data. True when they are over already: inside a host they are when they are posted.
 bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
                                 std::uint32_t key) {
-    if (message.note == 0) {  // nothing of it is lent
-        sources_[&message] = &registrations_.acquire({message.data, message.bytes}, false);
-        peer.writing.push(message);
-    }
     const Registration& source = *sources_[&message];
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
@@ -296,6 +296,8 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
     message.outcome = Message::Outcome::pending;
     message.note = 0;
     ++large_sends_;
+    sources_[&message] = &registrations_.acquire(data, false);
+    peer.writing.push(message);
     return write_data(peer, message, 0, where.address + offset, static_cast<std::uint32_t>(where.key));
 }
 

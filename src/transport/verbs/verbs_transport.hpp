@@ -123,7 +123,8 @@ private:
     void ring_bell(Peer& peer);
     bool write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
-    [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const;
+    [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
+                                              const Registration& source) const;
     void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
@@ -157,6 +158,7 @@ private:
     Rank me_;
     Device device_;
     Registrations registrations_;
+    SharedHeap heap_;
     std::vector<std::uint32_t> hosts_;
     std::unique_ptr<SharedMemory> arena_;  // inboxes, rings, mirrors
     std::uint64_t ring_bytes_ = 0, ring_lines_ = 0, eager_limit_ = 0;
@@ -190,7 +192,6 @@ private:
 
     std::unordered_map<const Message*, Registration*> sources_;  // of data under way
     std::unordered_map<std::uint64_t, Registration*> exposed_;   // by key
-    std::vector<std::unique_ptr<SharedMemory>> allocated_;
     std::deque<Notification> notifications_;
     MessageList self_sends_, self_receives_;
 
