@@ -32,6 +32,7 @@ void add_manage(CLI::App& program, int& exit_code);
 void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_verbs(CLI::App& program, int& exit_code);
+void add_measure(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 
 // `loom run -n 2 ls -l` is `loom run -n 2 -- ls -l`: a program's options are its own.

@@ -23,6 +23,7 @@ const std::vector<Heading>& headings() {
         {"Management: what to change while it runs", {"manage"}},
         {"Verbs: programs without an adapter", {"verbs"}},
         {"Ranks: programs of many processes", {"run"}},
+        {"Measuring: what it costs", {"measure"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},
     };

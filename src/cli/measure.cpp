@@ -1,0 +1,130 @@
+// loom measure: what messages cost on this machine.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/charges_output.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/coll/parameters.hpp"
+#include "loom/model/parameters.hpp"
+#include "loom/transport/launch.hpp"
+#include "loom/transport/open.hpp"
+
+namespace loom::cli {
+
+namespace {
+
+struct Options {
+    Common common;
+    std::uint32_t ranks = 2;
+    std::string transport = "auto";
+};
+
+// What a rank wants to say to this command.
+class Pipe {
+public:
+    Pipe() {
+        if (pipe(ends_.data()) != 0) throw IoError("cannot make a pipe");
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+    ~Pipe() {
+        close_end(0);
+        close_end(1);
+    }
+    void write(std::string_view text) const {
+        while (!text.empty()) {
+            const ssize_t n = ::write(ends_[1], text.data(), text.size());
+            if (n <= 0) throw IoError("cannot write to the pipe");
+            text.remove_prefix(static_cast<std::size_t>(n));
+        }
+    }
+    // All that was written; some kilobytes at most, for nobody reads while the ranks run.
+    [[nodiscard]] std::string read() {
+        close_end(1);
+        std::string all;
+        std::array<char, 4096> part{};
+        for (ssize_t n; (n = ::read(ends_[0], part.data(), part.size())) > 0;) all.append(part.data(), n);
+        return all;
+    }
+
+private:
+    void close_end(std::size_t end) {
+        if (ends_[end] >= 0) ::close(ends_[end]);
+        ends_[end] = -1;
+    }
+    std::array<int, 2> ends_{-1, -1};
+};
+
+int run(const Options& options) {
+    Pipe pipe;
+    transport::Launch job;
+    job.ranks = options.ranks;
+    job.timeout = std::chrono::seconds(60);
+    job.remark = [](const std::string& text) { fmt::print(stderr, "loom: {}\n", text); };
+    job.body = [&](Rank rank) {
+        const auto bootstrap = transport::find_bootstrap();
+        const auto transport = transport::open_transport(*bootstrap, options.transport);
+        const coll::Parameters parameters = coll::measure_parameters(*transport);
+        if (rank == Rank{0})
+            pipe.write(transport->description() + "\n" + parameters.origin + "\n" + model::to_text(parameters.charges));
+        bootstrap->finished();
+        return 0;
+    };
+    const transport::LaunchOutcome outcome = transport::launch(job);
+    if (outcome.exit_code() != 0) throw Error("a rank failed; nothing was measured");
+    const std::string text = pipe.read();
+    std::string_view transport, origin, charges;
+    Lines lines(text);
+    lines.next(transport), lines.next(origin), lines.next(charges);
+    const model::Charges measured = model::parse_charges(charges, {});
+    if (options.common.json) {
+        print_json({{"ranks", options.ranks},
+                    {"transport", transport},
+                    {"origin", origin},
+                    {"parameters", to_json(measured)},
+                    {"text", charges}});
+        return 0;
+    }
+    fmt::print("{} ranks, {}, {}\n\n", options.ranks, transport, origin);
+    print_charges(measured);
+    return 0;
+}
+
+}  // namespace
+
+void add_measure(CLI::App& program, int& exit_code) {
+    CLI::App* app = program.add_subcommand("measure", "Measure what messages cost on this machine");
+    app->require_subcommand(1);
+    const auto options = std::make_shared<Options>();
+    CLI::App* loggp =
+        app->add_subcommand("loggp", "L, o, g, G, f, and the costs of copies and reductions, between N ranks");
+    loggp->add_option("-n,--ranks", options->ranks, "Ranks to start; more than there are cores is another machine")
+        ->check(whole_number(2, transport::Launch::most_ranks))
+        ->type_name("N")
+        ->capture_default_str();
+    loggp->add_option("--transport", options->transport, "How they send: auto, verbs, mpi")
+        ->check(one_of({"auto", "verbs", "mpi"}))
+        ->type_name("NAME")
+        ->capture_default_str();
+    add_common(*loggp, options->common);
+    loggp->footer(
+        "Round trips of 1 and of 16 small messages, of one just below the eager limit and of two large ones, some "
+        "tens\n"
+        "of each, medians (Hoefler 2008, II.2.4): about 30 ms. All other ranks wait meanwhile as they would in a\n"
+        "collective, so that with more ranks than cores the latency has their turns in it. This is what programs\n"
+        "measure at their first start and keep; the command measures and keeps nothing.\n"
+        "\n"
+        "  loom measure loggp\n"
+        "  loom measure loggp -n 8 --json");
+    loggp->callback([options, &exit_code] { exit_code = run(*options); });
+}
+
+}  // namespace loom::cli

@@ -1,0 +1,241 @@
+#include "coll/candidates.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "loom/base/error.hpp"
+
+namespace loom::coll {
+
+namespace {
+
+constexpr std::uint64_t most_segments = 32;  // that are walked
+
+// A call of the same kind on a group that may be smaller, made up of what all ranks know. Every rank's blocks are
+// alike.
+class Model {
+public:
+    Model(const Group& group, const Call& call, std::uint32_t size, std::uint64_t bytes) : group_(group) {
+        if (size != group.size) {
+            hosts_.resize(size);
+            for (std::uint32_t rank = 0; rank < size; ++rank)
+                hosts_[rank] = group.hosts[std::uint64_t{rank} * group.size / size];
+            // Numbers of hosts in the order of first appearance, as algorithms expect them.
+            std::vector<std::uint32_t> seen;
+            for (std::uint32_t& host : hosts_) {
+                const auto known = std::find(seen.begin(), seen.end(), host);
+                const auto number = static_cast<std::uint32_t>(known - seen.begin());
+                if (known == seen.end()) seen.push_back(host);
+                host = number;
+            }
+            group_.size = size;
+            group_.hosts = hosts_;
+            group_.me = Rank{0};
+        }
+        call_ = call;
+        call_.in_place = false;
+        call_.root = Rank{call.root.value < size ? call.root.value : 0};
+        const std::uint64_t element = std::max<std::uint32_t>(call.element, 1);
+        call_.bytes = bytes / element * element;
+        if (bytes > 0 && call_.bytes == 0) call_.bytes = element;
+        make_blocks();
+    }
+    Model(const Model&) = delete;
+    Model& operator=(const Model&) = delete;
+
+    [[nodiscard]] const Group& group() const { return group_; }
+    [[nodiscard]] std::span<const Call> calls() const {
+        return calls_.empty() ? std::span(&call_, 1) : std::span(calls_);
+    }
+    [[nodiscard]] const Call& call() const { return calls().front(); }
+
+private:
+    void make_blocks() {
+        const std::size_t most = most_blocks();
+        if (most == 0) return;
+        bytes_.assign(most, call_.bytes);
+        at_.resize(most);
+        for (std::size_t i = 0; i < most; ++i) at_[i] = i * call_.bytes;
+        const auto blocks = [&](std::size_t count) {
+            return Blocks{std::span(bytes_).first(count), std::span(at_).first(count)};
+        };
+        calls_.assign(group_.size, call_);
+        for (std::uint32_t rank = 0; rank < group_.size; ++rank) {
+            Call& call = calls_[rank];
+            const bool root = rank == call.root.value;
+            call.bytes = 0;
+            switch (call.what) {
+                case Collective::gatherv:
+                    call.sent = blocks(1);
+                    if (root) call.received = blocks(group_.size);
+                    break;
+                case Collective::scatterv:
+                    if (root) call.sent = blocks(group_.size);
+                    call.received = blocks(1);
+                    break;
+                case Collective::allgatherv:
+                    call.sent = blocks(1);
+                    call.received = blocks(group_.size);
+                    break;
+                case Collective::neighbour_allgatherv:
+                    call.sent = blocks(1);
+                    call.received = blocks(group_.neighbours[rank].sources.size());
+                    break;
+                case Collective::neighbour_alltoallv:
+                    call.sent = blocks(group_.neighbours[rank].destinations.size());
+                    call.received = blocks(group_.neighbours[rank].sources.size());
+                    break;
+                default:
+                    call.sent = call.received = blocks(group_.size);
+            }
+        }
+    }
+    [[nodiscard]] std::size_t most_blocks() const {
+        switch (call_.what) {
+            case Collective::gatherv:
+            case Collective::scatterv:
+            case Collective::allgatherv:
+            case Collective::alltoallv:
+            case Collective::reduce_scatter:
+                return group_.size;
+            case Collective::neighbour_allgatherv:
+            case Collective::neighbour_alltoallv: {
+                std::size_t most = 1;
+                for (const Neighbours& each : group_.neighbours)
+                    most = std::max({most, each.sources.size(), each.destinations.size()});
+                return most;
+            }
+            default:
+                return 0;
+        }
+    }
+
+    Group group_;
+    Call call_;
+    std::vector<Call> calls_;
+    std::vector<std::uint32_t> hosts_;
+    std::vector<std::uint64_t> bytes_, at_;
+};
+
+// value * by / of, for values below some days and `of` below some MiB.
+std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
+    const auto whole = static_cast<std::int64_t>(by / of), rest = static_cast<std::int64_t>(by % of);
+    return value * whole + value / static_cast<std::int64_t>(of) * rest +
+           value % static_cast<std::int64_t>(of) * rest / static_cast<std::int64_t>(of);
+}
+
+class Predictor {
+public:
+    Predictor(const Group& group, const Call& call, const model::Charges& charges)
+        : group_(group), call_(call), charges_(charges), bytes_(known_bytes(group, call)) {}
+
+    [[nodiscard]] Time predict(const Algorithm& algorithm, const Tuning& tuning) const {
+        if (group_.size <= most_walked || !group_.neighbours.empty()) return for_size(algorithm, tuning, group_.size);
+        // Halves of the group, until it is small: how much more the last doublings took goes on.
+        std::vector<std::uint32_t> sizes{group_.size};
+        while (sizes.back() > most_walked) sizes.push_back((sizes.back() + 1) / 2);
+        const std::uint32_t base = sizes.back();
+        const std::uint32_t half = (base + 1) / 2, quarter = (half + 1) / 2;
+        const std::int64_t now = for_size(algorithm, tuning, base).ps;
+        const std::int64_t before = for_size(algorithm, tuning, half).ps;
+        const std::int64_t earlier = for_size(algorithm, tuning, quarter).ps;
+        const std::int64_t last = std::max<std::int64_t>(now - before, 0);
+        const std::int64_t first = std::max<std::int64_t>(before - earlier, 1);
+        // In 1/16: 16 is growth by the logarithm of the ranks, 32 by their number.
+        const std::uint64_t growth = std::clamp<std::uint64_t>(
+            static_cast<std::uint64_t>(scaled(last, 16, static_cast<std::uint64_t>(first))), 16, 32);
+        Time time{now};
+        std::int64_t step = last;
+        for (std::size_t doubling = 1; doubling < sizes.size(); ++doubling) {
+            step = scaled(step, growth, 16);
+            time += Time{step};
+        }
+        return time;
+    }
+
+private:
+    [[nodiscard]] Time for_size(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size) const {
+        const std::uint64_t most = tuning.segment == 0 ? bytes_ : tuning.segment * most_segments;
+        if (bytes_ <= most) return walk_one(algorithm, tuning, size, bytes_);
+        const std::int64_t whole = walk_one(algorithm, tuning, size, most).ps;
+        const std::int64_t half = walk_one(algorithm, tuning, size, most / 2).ps;
+        return Time{whole + scaled(whole - half, bytes_ - most, most / 2)};
+    }
+    [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size,
+                                std::uint64_t bytes) const {
+        const Model model(group_, call_, size, bytes);
+        if (!algorithm.fits(model.group(), model.call())) return never;
+        const traffic::Schedule schedule = whole_schedule(algorithm, model.group(), model.calls(), tuning);
+        return model::walk(schedule, charges_, model.group().hosts).finish();
+    }
+
+    const Group& group_;
+    const Call& call_;
+    const model::Charges& charges_;
+    std::uint64_t bytes_;
+};
+
+std::vector<Tuning> tunings(const Algorithm& algorithm, const Group& group, std::uint64_t bytes) {
+    std::vector<Tuning> all;
+    std::vector<std::uint32_t> ways{0};
+    if (algorithm.ways) {
+        ways.clear();
+        for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
+            if (n < group.size || n == 1) ways.push_back(n);
+    }
+    for (const std::uint32_t n : ways) all.push_back({0, n});
+    if (!algorithm.segments) return all;
+    for (const std::uint64_t segment : {4096u, 16384u, 65536u, 262144u}) {
+        if (segment >= bytes) break;
+        if (bytes / segment > 256) continue;  // so many steps cost more than a message's length can gain
+        all.push_back({segment, algorithm.ways ? std::min(3u, std::max(group.size, 2u) - 1) : 0});
+    }
+    return all;
+}
+
+std::uint64_t mean_of(std::span<const std::uint64_t> blocks) {
+    if (blocks.empty()) return 0;
+    return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0}) / blocks.size();
+}
+
+}  // namespace
+
+std::uint64_t size_class(std::uint64_t bytes) {
+    const auto width = static_cast<unsigned>(std::bit_width(bytes));
+    return width <= 3 ? bytes : bytes >> (width - 3) << (width - 3);
+}
+
+std::uint64_t known_bytes(const Group&, const Call& call) {
+    switch (call.what) {
+        case Collective::barrier:
+            return 0;
+        case Collective::gatherv:
+        case Collective::scatterv:
+        case Collective::alltoallv:
+        case Collective::neighbour_allgatherv:
+        case Collective::neighbour_alltoallv:
+            return usual_block;
+        case Collective::allgatherv:
+        case Collective::reduce_scatter:
+            return size_class(mean_of(call.received.bytes));
+        default:
+            return size_class(call.bytes);
+    }
+}
+
+std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges) {
+    const Predictor predictor(group, call, charges);
+    std::vector<Candidate> all;
+    for (const Algorithm& algorithm : algorithms(call.what)) {
+        if (!algorithm.fits(group, call)) continue;
+        for (const Tuning& tuning : tunings(algorithm, group, known_bytes(group, call)))
+            all.push_back({&algorithm, tuning, predictor.predict(algorithm, tuning)});
+    }
+    if (all.empty()) throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
+    return all;
+}
+
+}  // namespace loom::coll
