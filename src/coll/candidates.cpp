@@ -4,13 +4,15 @@
 #include <bit>
 #include <numeric>
 
-#include "loom/base/error.hpp"
-
 namespace loom::coll {
 
 namespace {
 
 constexpr std::uint64_t most_segments = 32;  // that are walked
+
+bool on_one_host(const Group& group) {
+    return std::all_of(group.hosts.begin(), group.hosts.end(), [&](std::uint32_t h) { return h == group.hosts[0]; });
+}
 
 // A call of the same kind on a group that may be smaller, made up of what all ranks know. Every rank's blocks are
 // alike.
@@ -35,7 +37,7 @@ public:
         }
         call_ = call;
         call_.in_place = false;
-        call_.root = Rank{call.root.value < size ? call.root.value : 0};
+        if (call_.root.value >= size || on_one_host(group)) call_.root = Rank{0};
         const std::uint64_t element = std::max<std::uint32_t>(call.element, 1);
         call_.bytes = bytes / element * element;
         if (bytes > 0 && call_.bytes == 0) call_.bytes = element;
@@ -128,7 +130,7 @@ std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
 class Predictor {
 public:
     Predictor(const Group& group, const Call& call, const model::Charges& charges)
-        : group_(group), call_(call), charges_(charges), bytes_(known_bytes(group, call)) {}
+        : group_(group), call_(call), charges_(charges), bytes_(known_bytes(call)) {}
 
     [[nodiscard]] Time predict(const Algorithm& algorithm, const Tuning& tuning) const {
         if (group_.size <= most_walked || !group_.neighbours.empty()) return for_size(algorithm, tuning, group_.size);
@@ -206,7 +208,7 @@ std::uint64_t size_class(std::uint64_t bytes) {
     return width <= 3 ? bytes : bytes >> (width - 3) << (width - 3);
 }
 
-std::uint64_t known_bytes(const Group&, const Call& call) {
+std::uint64_t known_bytes(const Call& call) {
     switch (call.what) {
         case Collective::barrier:
             return 0;
@@ -218,24 +220,55 @@ std::uint64_t known_bytes(const Group&, const Call& call) {
             return usual_block;
         case Collective::allgatherv:
         case Collective::reduce_scatter:
-            return size_class(mean_of(call.received.bytes));
+            return size_class(call.received.bytes.empty() ? call.bytes : mean_of(call.received.bytes));
         default:
             return size_class(call.bytes);
     }
 }
 
 std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges) {
+    const std::uint64_t bytes = known_bytes(call);
+    const Model model(group, call, group.size, bytes);
     const Predictor predictor(group, call, charges);
     std::vector<Candidate> all;
     for (const Algorithm& algorithm : algorithms(call.what)) {
-        if (!algorithm.fits(group, call)) continue;
-        for (const Tuning& tuning : tunings(algorithm, group, known_bytes(group, call)))
+        if (!algorithm.fits(model.group(), model.call())) continue;
+        for (const Tuning& tuning : tunings(algorithm, group, bytes)) {
             all.push_back({&algorithm, tuning, predictor.predict(algorithm, tuning)});
+            if (group.size == 1) break;
+        }
     }
-    if (all.empty()) throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
     std::stable_sort(all.begin(), all.end(),
                      [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
     return all;
+}
+
+std::uint64_t signature(const Group& group) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    const auto mix = [&](std::uint64_t value) { hash = (std::rotl(hash, 5) ^ value) * 0x9e3779b97f4a7c15u; };
+    mix(group.size);
+    for (const std::uint32_t host : group.hosts) mix(host);
+    for (const Neighbours& each : group.neighbours) {
+        mix(each.sources.size());
+        for (const Rank rank : each.sources) mix(rank.value);
+        mix(each.destinations.size());
+        for (const Rank rank : each.destinations) mix(rank.value);
+    }
+    if (group.grid)
+        for (std::size_t i = 0; i < group.grid->dims.size(); ++i)
+            mix(std::uint64_t{group.grid->dims[i]} << 1 | (group.grid->periodic[i] ? 1 : 0));
+    return hash;
+}
+
+const std::vector<Candidate>& Ranking::of(const Group& group, std::uint64_t group_signature, const Call& call,
+                                          const model::Charges& charges) {
+    const std::uint64_t root = on_one_host(group) ? 0 : call.root.value;
+    const Key key{group_signature, known_bytes(call), std::uint64_t{call.element} << 32 | root,
+                  static_cast<std::uint64_t>(call.what) << 1 | (call.commutative ? 1 : 0)};
+    const auto known = known_.find(key);
+    if (known != known_.end()) return known->second;
+    if (known_.size() >= most) known_.clear();
+    return known_.emplace(key, candidates(group, call, charges)).first->second;
 }
 
 }  // namespace loom::coll

@@ -1,7 +1,9 @@
 // What each algorithm that can do a call is predicted to take.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -17,12 +19,12 @@ struct Candidate {
     Time predicted;  // from the common beginning to the last rank's end
 };
 
-// The quickest first, never empty. The same on every rank: integers throughout, and of the call only what all ranks
-// know. Where blocks are known to some alone (gatherv, scatterv, alltoallv, the neighbour ones with blocks) they are
-// taken to be of usual_block bytes each. Schedules of up to most_walked ranks are walked as they are; of more, smaller
-// groups of the same kind are, and the growth from doubling to doubling is taken to go on. Long segmented messages
-// likewise. Throws UsageError when no algorithm can do the call.
-// Cost: some 100 us for 8 ranks, some ms for many.
+// The quickest first. The same on every rank: integers throughout, and of the call only what all ranks know and what
+// belongs to a Ranking's key, so that it does not matter which call came first. Where blocks are known to some alone
+// (gatherv, scatterv, alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each.
+// Schedules of up to most_walked ranks are walked as they are; of more, smaller groups of the same kind are, and the
+// growth from doubling to doubling is taken to go on. Long segmented messages likewise. Cost: some 100 us for 8 ranks,
+// some ms for many.
 [[nodiscard]] std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges);
 
 inline constexpr std::uint64_t usual_block = 4096;
@@ -32,6 +34,23 @@ inline constexpr std::uint32_t most_walked = 16;
 [[nodiscard]] std::uint64_t size_class(std::uint64_t bytes);
 
 // The bytes by which a call is judged: those of the message or of one block (their mean, where all know them).
-[[nodiscard]] std::uint64_t known_bytes(const Group& group, const Call& call);
+[[nodiscard]] std::uint64_t known_bytes(const Call& call);
+
+// Of everything in a group that algorithms look at, but for who we are in it.
+[[nodiscard]] std::uint64_t signature(const Group& group);
+
+// Candidates, kept by what they depend on. A hit costs some 100 ns.
+class Ranking {
+public:
+    // Stays until the next call.
+    [[nodiscard]] const std::vector<Candidate>& of(const Group& group, std::uint64_t group_signature, const Call& call,
+                                                   const model::Charges& charges);
+
+    static constexpr std::size_t most = 4096;
+
+private:
+    using Key = std::array<std::uint64_t, 4>;
+    std::map<Key, std::vector<Candidate>> known_;
+};
 
 }  // namespace loom::coll

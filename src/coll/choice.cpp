@@ -49,23 +49,27 @@ std::vector<Rule> parse_rules(std::string_view text) {
         const std::string_view segment = cut(value, ':');
         Rule rule{parse_collective(what), {}};
         rule.chosen.algorithm = &find_algorithm(rule.what, name);
+        rule.chosen.why = "LOOM_COLL";
         rule.chosen.tuning = {parse_number<std::uint64_t>(segment, entry), parse_number<std::uint32_t>(value, entry)};
         rules.push_back(rule);
     }
     return rules;
 }
 
-Chosen choose(const Group& group, const Call& call, const Choice* asked) {
+Chosen choose(const Group& group, std::uint64_t group_signature, const Call& call, const Choice* asked,
+              Ranking& ranking, const model::Charges& charges) {
     if (asked != nullptr && !asked->algorithm.empty()) {
         const Algorithm& algorithm = find_algorithm(call.what, asked->algorithm);
         if (!algorithm.fits(group, call))
             throw UsageError(std::string(asked->algorithm) + " cannot do this " + std::string(to_string(call.what)));
-        return {&algorithm, asked->tuning};
+        return {&algorithm, asked->tuning, "asked for"};
     }
     for (const Rule& rule : environment_rules())
         if (rule.what == call.what && rule.chosen.algorithm->fits(group, call)) return rule.chosen;
+    for (const Candidate& candidate : ranking.of(group, group_signature, call, charges))
+        if (candidate.algorithm->fits(group, call)) return {candidate.algorithm, candidate.tuning};
     for (const Algorithm& algorithm : algorithms(call.what))
-        if (algorithm.fits(group, call)) return {&algorithm, {}};
+        if (algorithm.fits(group, call)) return {&algorithm, {}, "the only one that can do it"};
     throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
 }
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coll/candidates.hpp"
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/communicator.hpp"
 
@@ -12,11 +13,14 @@ namespace loom::coll {
 struct Chosen {
     const Algorithm* algorithm = nullptr;
     Tuning tuning;
+    std::string_view why = "predicted to be the quickest";
 };
 
 // The same answer on every rank, whatever blocks each gives. `asked` (may be null) comes before the environment's
-// LOOM_COLL, and that before the rules. Throws UsageError when what was asked for does not exist or cannot do it.
-[[nodiscard]] Chosen choose(const Group& group, const Call& call, const Choice* asked);
+// LOOM_COLL, and that before the model's ranking. Throws UsageError when what was asked for does not exist or cannot do
+// it.
+[[nodiscard]] Chosen choose(const Group& group, std::uint64_t group_signature, const Call& call, const Choice* asked,
+                            Ranking& ranking, const model::Charges& charges);
 
 // One entry of LOOM_COLL: "allreduce=ring:65536" or "barrier=dissemination::4" (segment, then ways).
 struct Rule {

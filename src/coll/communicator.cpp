@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coll/choice.hpp"
+#include "coll/explaining.hpp"
 #include "coll/world_state.hpp"
 
 namespace loom::coll {
@@ -52,12 +53,13 @@ Communicator::State::State(World::State& owner, std::vector<Rank> ranks, std::ui
     group.hosts = hosts;
     group.neighbours = neighbours;
     group.grid = grid ? &*grid : nullptr;
+    group_signature = signature(group);
 }
 
 Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     if (Prepared* known = plans.find(call, choice)) return *known;
     check_call(group, call);
-    const Chosen chosen = choose(group, call, choice);
+    const Chosen chosen = choose(group, group_signature, call, choice, world.ranking, world.parameters.charges);
     auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, group, call, chosen.tuning));
     return plans.insert(call, choice, std::make_unique<Prepared>(*this, std::move(plan)));
 }
@@ -112,6 +114,18 @@ std::uint32_t Communicator::State::agree_on_context() {
         floor = agreed + 1;
     }
     throw Error("there are too many communicators: all " + std::to_string(contexts) + " contexts are in use");
+}
+
+Explanation Communicator::explain(const Call& call, const Choice* choice) const {
+    const World::State::Hold hold(state_->world);
+    return explain_call(state_->group, call, choice, state_->world.ranking, state_->world.parameters);
+}
+
+Explanation Communicator::explain(Collective what, std::uint64_t bytes) const {
+    Call call;
+    call.what = what;
+    call.bytes = bytes;
+    return explain(call);
 }
 
 Rank Communicator::rank() const {

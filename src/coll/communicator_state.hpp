@@ -47,6 +47,7 @@ struct Communicator::State {
     std::vector<Neighbours> neighbours;
     std::optional<Grid> grid;
     Group group;
+    std::uint64_t group_signature = 0;
     std::uint32_t sequence = 0;
     std::uint32_t persistent_sequence = 0;
     PlanCache plans;

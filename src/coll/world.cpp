@@ -10,10 +10,7 @@
 namespace loom::coll {
 
 World::State::State(transport::Transport& given, transport::Bootstrap* start)
-    : transport(given),
-      bootstrap(start),
-      waiting(given.waiting()),
-      engine(given) {
+    : transport(given), bootstrap(start), waiting(given.waiting()), parameters(agree_parameters(given)), engine(given) {
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     std::vector<Rank> all(transport.size());
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank] = Rank{rank};

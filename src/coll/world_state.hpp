@@ -8,8 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "coll/candidates.hpp"
 #include "coll/communicator_state.hpp"
 #include "coll/engine.hpp"
+#include "loom/coll/parameters.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -58,6 +60,8 @@ struct World::State {
     transport::Transport& transport;
     transport::Bootstrap* bootstrap;
     transport::Waiting waiting;
+    Parameters parameters;
+    Ranking ranking;  // by these parameters
     Engine engine;
     std::multiset<std::uint32_t> contexts_in_use;
     std::vector<std::unique_ptr<Communicator::State>> communicators;

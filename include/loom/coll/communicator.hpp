@@ -27,6 +27,7 @@ struct Choice {
 };
 
 class World;
+struct Explanation;  // loom/coll/explain.hpp
 
 // Cheap to copy (a reference). All ranks of a communicator start the same operations in the same order; any number may
 // be in flight. Creating one from another is a collective of its own, but the first operation on it never waits.
@@ -48,6 +49,11 @@ public:
     // Keeps the schedule: start() it as often as wanted, one at a time.
     [[nodiscard]] Persistent prepare(const Call& call, Buffers buffers, const Reduction* reduction = nullptr,
                                      const Choice* choice = nullptr) const;
+
+    // Which algorithm start() would run, what each other was predicted to take, and from which parameters. `bytes` of
+    // the message or of one block, with a root of 0 and an operation that commutes. Not collective.
+    [[nodiscard]] Explanation explain(Collective what, std::uint64_t bytes) const;
+    [[nodiscard]] Explanation explain(const Call& call, const Choice* choice = nullptr) const;
 
     // The plan that start() would run (kept, like those it runs), to be printed or exported.
     [[nodiscard]] std::shared_ptr<const Plan> plan(const Call& call, const Choice* choice = nullptr) const;

@@ -1,0 +1,213 @@
+#include "coll/candidates.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "coll/choice.hpp"
+#include "loom/base/error.hpp"
+#include "loom/coll/explain.hpp"
+#include "loom/coll/world.hpp"
+#include "loom/model/parameters.hpp"
+#include "reference/collective_cases.hpp"
+
+namespace loom::coll {
+namespace {
+
+using testing::HasSubstr;
+
+struct Given {
+    explicit Given(std::uint32_t ranks, std::uint32_t hosts = 1) : host_of(ranks) {
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) host_of[rank] = rank * hosts / ranks;
+        group.size = ranks;
+        group.hosts = host_of;
+        charges = assumed_charges(host_of, ranks);
+    }
+    [[nodiscard]] std::vector<Candidate> rank(Collective what, std::uint64_t bytes) const {
+        Call call;
+        call.what = what;
+        call.bytes = bytes;
+        call.element = what == Collective::barrier || what == Collective::broadcast ? 1 : 8;
+        return candidates(group, call, charges);
+    }
+    std::vector<std::uint32_t> host_of;
+    Group group;
+    model::Charges charges;
+};
+
+std::vector<std::string> described(const std::vector<Candidate>& all) {
+    std::vector<std::string> text;
+    for (const Candidate& each : all)
+        text.push_back(describe(each.algorithm->name, each.tuning) + " " + std::to_string(each.predicted.ps));
+    return text;
+}
+
+// Whatever its own blocks and buffers, and whatever was asked before.
+TEST(Candidates, AreAlikeOnEveryRank) {
+    for (std::uint64_t seed = 1; seed <= 3 * collectives; ++seed) {
+        const auto what = static_cast<Collective>(seed % collectives);
+        const auto ranks = static_cast<std::uint32_t>(2 + seed % 7);
+        const auto each = reference::random_case(seed, what, ranks);
+        const model::Charges charges = assumed_charges(each->group.hosts, 2);
+        std::vector<std::string> first;
+        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+            Group group = each->group;
+            group.me = Rank{rank};
+            Ranking ranking;
+            if (rank % 2 == 1) {  // of the same class, but another
+                Call other = each->calls[rank];
+                other.in_place = !other.in_place;
+                (void)ranking.of(group, signature(group), other, charges);
+            }
+
+            const auto got = described(ranking.of(group, signature(group), each->calls[rank], charges));
+            const Chosen chosen = choose(group, signature(group), each->calls[rank], nullptr, ranking, charges);
+
+            if (rank == 0) first = got;
+            EXPECT_EQ(got, first) << seed;
+            EXPECT_TRUE(chosen.algorithm->fits(group, each->calls[rank])) << seed;
+        }
+    }
+}
+
+TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
+    const Given given(8);
+    Call call;
+    call.what = Collective::allreduce;
+    call.bytes = 64 * 1024;
+    call.element = 8;
+
+    for (const Candidate& each : candidates(given.group, call, given.charges)) {
+        const traffic::Schedule schedule =
+            whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+        EXPECT_EQ(each.predicted, model::walk(schedule, given.charges, given.host_of).finish());
+    }
+}
+
+TEST(Candidates, OfLargeGroupsGrowLikeTheirSchedules) {
+    const Given given(48);
+    for (const Collective what : {Collective::barrier, Collective::broadcast, Collective::allreduce,
+                                  Collective::alltoall, Collective::allgather}) {
+        Call call;
+        call.what = what;
+        call.bytes = 1024;
+        call.element = 8;
+
+        for (const Candidate& each : candidates(given.group, call, given.charges)) {
+            const traffic::Schedule schedule =
+                whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+            const double exact = model::walk(schedule, given.charges, given.host_of).finish().microseconds();
+            EXPECT_GT(each.predicted.microseconds(), exact / 3) << describe(each.algorithm->name, each.tuning);
+            EXPECT_LT(each.predicted.microseconds(), exact * 3) << describe(each.algorithm->name, each.tuning);
+        }
+    }
+}
+
+TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
+    const Given given(4);
+    Call call;
+    call.what = Collective::broadcast;
+    call.bytes = 1 << 20;
+
+    int segmented = 0;
+    for (const Candidate& each : candidates(given.group, call, given.charges)) {
+        if (each.tuning.segment == 0) continue;
+        const traffic::Schedule schedule =
+            whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+        const double exact = model::walk(schedule, given.charges, given.host_of).finish().microseconds();
+        EXPECT_NEAR(each.predicted.microseconds(), exact, exact / 20) << describe(each.algorithm->name, each.tuning);
+        ++segmented;
+    }
+    EXPECT_GT(segmented, 3);
+}
+
+TEST(Choice, IsFlatWhereDependenciesAreDear) {
+    Given given(8);
+    given.charges = model::parse_charges("L=50us,o=100ns,o_first=0ns,ready=50us", given.charges);
+
+    EXPECT_THAT(given.rank(Collective::broadcast, 8).front().algorithm->name, testing::AnyOf("linear", "knomial"));
+    EXPECT_EQ(given.rank(Collective::barrier, 0).front().tuning.ways, 7u);
+}
+
+TEST(Choice, IsATreeWhereSendsAreDear) {
+    Given given(16);
+    given.charges = model::parse_charges("L=100ns,o=5us,o_first=0ns", given.charges);
+
+    EXPECT_NE(given.rank(Collective::broadcast, 8).front().algorithm->name, "linear");
+    EXPECT_EQ(given.rank(Collective::barrier, 0).front().tuning.ways, 1u);
+}
+
+TEST(Choice, OfLongReductionsDividesTheWork) {
+    const Given given(8);
+
+    EXPECT_THAT(given.rank(Collective::allreduce, 4 << 20).front().algorithm->name,
+                testing::AnyOf("ring", "rabenseifner"));
+}
+
+TEST(Choice, CrossesBetweenHostsSeldomWhereThatIsDear) {
+    Given given(8, 2);
+    given.charges = model::parse_charges("far.g=5us", given.charges);
+
+    EXPECT_EQ(given.rank(Collective::allreduce, 8).front().algorithm->name, "hierarchical");
+}
+
+TEST(SizeClass, KeepsThreeBits) {
+    EXPECT_EQ(size_class(0), 0u);
+    EXPECT_EQ(size_class(7), 7u);
+    EXPECT_EQ(size_class(65536), 65536u);
+    EXPECT_EQ(size_class(65537), 65536u);
+    EXPECT_EQ(size_class(100'000), 98'304u);
+}
+
+TEST(Explain, SaysWhatRunsAndWhy) {
+    run_local(4, [](World& world) {
+        const Explanation e = world.communicator().explain(Collective::allreduce, 64 * 1024);
+
+        const std::string text = e.text();
+        EXPECT_THAT(text, HasSubstr("allreduce of 64"));
+        EXPECT_THAT(text, HasSubstr("on 4 ranks: " + describe(e.algorithm, e.tuning)));
+        EXPECT_THAT(text, HasSubstr("recursive-doubling"));
+        EXPECT_THAT(text, HasSubstr("assumed"));
+        const auto json = nlohmann::json::parse(e.json());
+        EXPECT_EQ(json["chosen"]["algorithm"], e.algorithm);
+        EXPECT_EQ(json["candidates"].size(), e.alternatives.size());
+        EXPECT_EQ(json["candidates"][0]["algorithm"], e.algorithm);
+        EXPECT_EQ(json["parameters"]["source"], "assumed");
+    });
+}
+
+TEST(Explain, KnowsEveryCollective) {
+    const Given given(5);
+    const Parameters parameters{given.charges, Parameters::Source::assumed, ""};
+    for (std::size_t i = 0; i < collectives; ++i) {
+        const auto what = static_cast<Collective>(i);
+        if (to_string(what).starts_with("neighbour")) continue;
+        Call call;
+        call.what = what;
+        call.bytes = 100;
+
+        const Explanation e = explain(given.group, call, parameters);
+
+        EXPECT_FALSE(e.alternatives.empty()) << to_string(what);
+        EXPECT_FALSE(e.algorithm.empty());
+    }
+}
+
+TEST(Explain, SaysWhenSomebodyElseDecided) {
+    run_local(2, [](World& world) {
+        Call call;
+        call.what = Collective::broadcast;
+        call.bytes = 8;
+        const Choice choice{"chain", {}};
+
+        const Explanation e = world.communicator().explain(call, &choice);
+
+        EXPECT_EQ(e.algorithm, "chain");
+        EXPECT_EQ(e.why, "asked for");
+        EXPECT_GT(e.alternatives.size(), 3u);
+    });
+}
+
+}  // namespace
+}  // namespace loom::coll
