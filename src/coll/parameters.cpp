@@ -166,6 +166,7 @@ model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32
         charges.way.ready += turn;
     }
     if (several) {
+        charges.free = 4;
         charges.far = charges.way;
         for (model::MessageCosts* costs : {&charges.far->small, &charges.far->large}) {
             costs->latency += microseconds(5);

@@ -128,7 +128,11 @@ private:
         return schedule_.op(send).amount > on.limit ? on.large : on.small;
     }
     [[nodiscard]] std::uint32_t core_of(std::uint32_t rank, const Op& op) const { return rank * cpus_ + op.cpu; }
-    [[nodiscard]] std::uint32_t nic_of(std::uint32_t rank, const Op& op) const { return rank * nics_ + op.nic; }
+    // Of a message's sender or receiver: its own towards ranks of the host, the host's towards others.
+    [[nodiscard]] std::uint32_t nic_of(std::uint32_t rank, OpIndex send) const {
+        const std::uint32_t of = is_far(send) ? static_cast<std::uint32_t>(schedule_.ranks()) + hosts_[rank] : rank;
+        return of * nics_ + schedule_.op(send).nic;
+    }
     [[nodiscard]] Time room(Time busy_until, const MessageCosts& costs) const {
         return busy_until - costs.gap * (c_.free - 1);
     }
@@ -211,16 +215,14 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
     ops_.resize(schedule.size());
     spans_.resize(schedule.size());
     cores_.resize(ranks * cpus_);
-    out_.resize(ranks * nics_);
-    in_.resize(ranks * nics_);
+    std::uint32_t host_count = 1;
+    for (const std::uint32_t host : hosts_) host_count = std::max(host_count, host + 1);
+    out_.resize((ranks + host_count) * nics_);
+    in_.resize((ranks + host_count) * nics_);
     posted_.resize(ranks);
     waiting_.resize(ranks);
     queues_.resize(ranks * cpus_ * nics_ * lines);
-    if (c_.host_cores != 0) {
-        std::uint32_t count = 1;
-        for (std::size_t rank = 0; rank < hosts_.size(); ++rank) count = std::max(count, hosts_[rank] + 1);
-        host_cores_.resize(std::size_t{count} * c_.host_cores);
-    }
+    host_cores_.resize(std::size_t{host_count} * c_.host_cores);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const OpIndex first = schedule.first(Rank{rank});
         const auto end = first + static_cast<OpIndex>(schedule.ops(Rank{rank}).size());
@@ -283,11 +285,12 @@ Time Walk::free_for(const Waiting& waiting) {
     if (waiting.what == What::operation) {
         const std::uint32_t rank = ops_[waiting.op].rank;
         const Time core = core_free(rank, op);
-        return op.kind == OpKind::send ? std::max(core, room(out_[nic_of(rank, op)], costs(waiting.op))) : core;
+        return op.kind == OpKind::send ? std::max(core, room(out_[nic_of(rank, waiting.op)], costs(waiting.op))) : core;
     }
     const std::uint32_t rank = op.peer.value;
     const Time core = core_free(rank, op);
-    return c_.taking == Taking::during_arrival ? std::max(core, room(in_[nic_of(rank, op)], costs(waiting.op))) : core;
+    return c_.taking == Taking::during_arrival ? std::max(core, room(in_[nic_of(rank, waiting.op)], costs(waiting.op)))
+                                               : core;
 }
 
 void Walk::play(const Event& event) {
@@ -313,7 +316,7 @@ void Walk::play_local(const Event& event, const Op& op) {
 
 void Walk::play_send(const Event& event, const Op& op) {
     State& state = ops_[event.about];
-    Time& out = out_[nic_of(state.rank, op)];
+    Time& out = out_[nic_of(state.rank, event.about)];
     const bool large = is_large(event.about);
     const MessageCosts& m = costs(event.about);
     const Time free = std::max(core_free(state.rank, op), room(out, m));
@@ -341,7 +344,7 @@ void Walk::play_send(const Event& event, const Op& op) {
 // The first byte of a message is at the receiver's adapter.
 void Walk::play_head(const Event& event, const Op& op) {
     if (c_.taking == Taking::during_arrival) return play_take({event.time, event.number, event.about, What::take}, op);
-    Time& in = in_[nic_of(op.peer.value, op)];
+    Time& in = in_[nic_of(op.peer.value, event.about)];
     const MessageCosts& m = costs(event.about);
     const Time bytes = per_byte(m.gap_byte, op.amount);
     const Time begins = std::max(event.time, room(in, m));
@@ -352,7 +355,7 @@ void Walk::play_head(const Event& event, const Op& op) {
 void Walk::play_take(const Event& event, const Op& op) {
     const std::uint32_t rank = op.peer.value;
     const MessageCosts& m = costs(event.about);
-    Time& in = in_[nic_of(rank, op)];
+    Time& in = in_[nic_of(rank, event.about)];
     const bool with_adapter = c_.taking == Taking::during_arrival;
     Time free = core_free(rank, op);
     if (with_adapter) free = std::max(free, room(in, m));
@@ -391,7 +394,7 @@ void Walk::finish_message(OpIndex send, Time now) {
     State& state = ops_[send];
     if (is_large(send) && c_.waits_for == Large::match) {
         Time& free = cores_[core_of(state.rank, op)].free;
-        Time& out = out_[nic_of(state.rank, op)];
+        Time& out = out_[nic_of(state.rank, send)];
         free = std::max(free, now);
         out = std::max(out, now);
         complete(send, std::max(now, state.sent));
@@ -455,7 +458,7 @@ void Walk::begin_freed() {
         const Op& op = schedule_.op(index);
         const std::uint32_t rank = ops_[index].rank;
         Time time = std::max(ops_[index].ready, cores_[core_of(rank, op)].free);
-        if (op.kind == OpKind::send) time = std::max(time, room(out_[nic_of(rank, op)], costs(index)));
+        if (op.kind == OpKind::send) time = std::max(time, room(out_[nic_of(rank, index)], costs(index)));
         put(time, What::operation, index);
     }
     freed_.clear();

@@ -147,7 +147,7 @@ TEST(Choice, OfLongReductionsDividesTheWork) {
 
 TEST(Choice, CrossesBetweenHostsSeldomWhereThatIsDear) {
     Given given(8, 2);
-    given.charges = model::parse_charges("far.g=5us", given.charges);
+    given.charges = model::parse_charges("far.g=5us,f=1", given.charges);
 
     EXPECT_EQ(given.rank(Collective::allreduce, 8).front().algorithm->name, "hierarchical");
 }

@@ -68,7 +68,6 @@ private:
     };
     struct RankState {
         std::map<unsigned, Core> core;
-        std::map<unsigned, Time> out, in;
         std::list<traffic::OpIndex> posted, waiting;
     };
     struct State {
@@ -91,6 +90,12 @@ private:
     [[nodiscard]] bool large(traffic::OpIndex send) const { return schedule_.op(send).amount > way(send).limit; }
     [[nodiscard]] const model::MessageCosts& costs(traffic::OpIndex send) const {
         return large(send) ? way(send).large : way(send).small;
+    }
+    // A message between hosts goes through the adapters of the hosts, another through those of the ranks.
+    using Adapter = std::tuple<bool, std::uint32_t, unsigned>;
+    [[nodiscard]] Adapter adapter(std::uint32_t rank, traffic::OpIndex send) const {
+        const bool far = &way(send) != &c_.way;
+        return {far, far ? hosts_[rank] : rank, schedule_.op(send).nic};
     }
     Core& core(std::uint32_t rank, const traffic::Op& op) { return ranks_[rank].core[op.cpu]; }
     void put(Time time, What what, traffic::OpIndex op) { queue_.insert({time, numbers_++, what, op}); }
@@ -145,7 +150,7 @@ private:
             const traffic::Op& what = schedule_.op(op);
             Time time = std::max(ops_[op].ready, core(ops_[op].rank, what).free);
             if (what.kind == traffic::OpKind::send)
-                time = std::max(time, room(ranks_[ops_[op].rank].out[what.nic], costs(op)));
+                time = std::max(time, room(out_[adapter(ops_[op].rank, op)], costs(op)));
             put(time, What::operation, op);
         }
         freed_.clear();
@@ -172,7 +177,7 @@ private:
     }
     void play_send(const Event& event, const traffic::Op& op) {
         State& state = ops_[event.op];
-        Time& out = ranks_[state.rank].out[op.nic];
+        Time& out = out_[adapter(state.rank, event.op)];
         const model::MessageCosts& costs = this->costs(event.op);
         if (try_later(event, std::max({core(state.rank, op).free, host_free(state.rank), room(out, costs)}))) return;
         if (!state.announced) {
@@ -198,7 +203,7 @@ private:
     // The first byte of a message is at the receiver's adapter.
     void play_head(const Event& event, const traffic::Op& op) {
         if (c_.taking == model::Taking::during_arrival) return play_take(event, op);
-        Time& in = ranks_[op.peer.value].in[op.nic];
+        Time& in = in_[adapter(op.peer.value, event.op)];
         const model::MessageCosts& costs = this->costs(event.op);
         const Time begin = std::max(event.time, room(in, costs));
         in = std::max(in, begin) + costs.gap + per_byte(costs.gap_byte, op.amount);
@@ -206,11 +211,11 @@ private:
     }
     void play_take(const Event& event, const traffic::Op& op) {
         const std::uint32_t rank = op.peer.value;
-        Time& in = ranks_[rank].in[op.nic];
+        Time& in = in_[adapter(rank, event.op)];
         const model::MessageCosts& costs = this->costs(event.op);
         const bool with_adapter = c_.taking == model::Taking::during_arrival;
-        const Time adapter = with_adapter ? room(in, costs) : Time{};
-        if (try_later(event, std::max({core(rank, op).free, host_free(rank), adapter}))) return;
+        const Time from = with_adapter ? room(in, costs) : Time{};
+        if (try_later(event, std::max({core(rank, op).free, host_free(rank), from}))) return;
         if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
         const Time took = event.time + costs.take + per_byte(costs.take_byte, op.amount);
         busy(rank, op, event.time, took, false);
@@ -245,7 +250,8 @@ private:
         if (large(send) && c_.waits_for == model::Large::match) {
             RankState& sender = ranks_[ops_[send].rank];
             sender.core[op.cpu].free = std::max(sender.core[op.cpu].free, now);
-            sender.out[op.nic] = std::max(sender.out[op.nic], now);
+            Time& out = out_[adapter(ops_[send].rank, send)];
+            out = std::max(out, now);
             complete(send, std::max(now, sent_[send]));
         }
         complete(*ops_[send].partner, std::max(now, *ops_[send].took));
@@ -261,6 +267,7 @@ private:
     std::vector<std::uint32_t> hosts_;
     std::vector<State> ops_;
     std::vector<RankState> ranks_;
+    std::map<Adapter, Time> out_, in_;
     std::map<std::uint32_t, std::vector<Time>> host_core_;
     std::map<traffic::OpIndex, Time> sent_;
     std::vector<traffic::OpIndex> freed_;

@@ -52,7 +52,7 @@ struct WayCosts {
 // The most general costs; LogGP, LogfP and LogGOPS are cases of them.
 struct Charges {
     WayCosts way;                 // between ranks of one host, and of two where `far` is missing
-    std::optional<WayCosts> far;  // between hosts
+    std::optional<WayCosts> far;  // between hosts, whose ranks share an adapter
     Large waits_for = Large::nothing;
     std::uint32_t free = 1;  // messages that an adapter works on at once; at least 1
     Taking taking = Taking::after_arrival;
