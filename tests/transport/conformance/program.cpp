@@ -1,6 +1,6 @@
 // The cases as a program: under loom run, mpirun and srun, with the transport and the bootstrap of the environment.
 // Options: --die RANK (that rank kills itself while the others wait for a message of it; they exit with 3 when they are
-// told), --verbose.
+// told), --fail RANK (that rank fails while the others wait for it), --verbose.
 #include <signal.h>
 
 #include <cstdio>
@@ -31,14 +31,22 @@ int wait_for_the_dead(transport::Transport& transport, Rank dies) {
 int run(int argc, char** argv) {
     bool verbose = false;
     const char* dies = nullptr;
+    const char* fails = nullptr;
     for (int i = 1; i < argc; ++i) {
         if (std::string_view(argv[i]) == "--verbose") verbose = true;
         if (std::string_view(argv[i]) == "--die" && i + 1 < argc) dies = argv[++i];
+        if (std::string_view(argv[i]) == "--fail" && i + 1 < argc) fails = argv[++i];
     }
     const auto bootstrap = transport::find_bootstrap();
     {
         const auto transport = transport::open_transport(*bootstrap);
         if (dies != nullptr) return wait_for_the_dead(*transport, Rank{static_cast<std::uint32_t>(std::atoi(dies))});
+        if (fails != nullptr) {
+            conformance::barrier(*transport);
+            conformance::require(transport->rank().value != static_cast<std::uint32_t>(std::atoi(fails)), "as told");
+            conformance::barrier(*transport);
+            return 0;
+        }
         conformance::run_all(*transport, [&](const std::string& name) {
             if (verbose) std::fprintf(stderr, "%u %s\n", transport->rank().value, name.c_str());
         });
