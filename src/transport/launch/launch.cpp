@@ -165,6 +165,7 @@ private:
     void read_socket(Rank rank);
     void send(Rank to, const Packet& packet);
     void flush(Member& member);
+    [[nodiscard]] bool was_killed(Rank rank) const;
     void reap(Rank rank);
     bool copy_output(Stream& stream);
     void drain_output();
@@ -265,6 +266,7 @@ int Job::milliseconds_left() const {
 }
 
 void Job::wait() {
+    std::vector<Rank> ended;
     std::vector<pollfd> wanted{{signals_.descriptor(), POLLIN, 0}};
     std::vector<std::function<void()>> actions{[this] {
         while (const int signal = signals_.next()) on_signal(signal);
@@ -285,11 +287,21 @@ void Job::wait() {
                       read_socket(Rank{rank});
                       flush(members_[rank]);
                   });
-        watch(member.process.handle.number(), POLLIN, [this, rank] { reap(Rank{rank}); });
+        watch(member.process.handle.number(), POLLIN, [&ended, rank] { ended.push_back(Rank{rank}); });
     }
     if (poll(wanted.data(), wanted.size(), milliseconds_left()) <= 0) return;
     for (std::size_t i = 0; i < wanted.size(); ++i)
         if (wanted[i].revents != 0) actions[i]();
+    std::stable_partition(ended.begin(), ended.end(), [this](Rank rank) { return was_killed(rank); });
+    for (const Rank rank : ended) reap(rank);
+}
+
+// Others fail because one was killed, hardly the other way round: of those that ended together it counts as the first.
+bool Job::was_killed(Rank rank) const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(members_[rank.value].process.pid), &info, WEXITED | WNOHANG | WNOWAIT) ==
+               0 &&
+           info.si_pid != 0 && info.si_code != CLD_EXITED;
 }
 
 void Job::signal_all(int signal) const {
