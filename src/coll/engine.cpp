@@ -21,8 +21,13 @@ std::exception_ptr lost_error(Rank who) {
     return std::make_exception_ptr(transport::RankLost(who, "rank " + std::to_string(who.value) + " is gone"));
 }
 
-std::exception_ptr error_of(const Message& message, Rank peer) {
-    if (message.outcome == Message::Outcome::lost) return lost_error(peer);
+// Whoever hears of a loss soon ends, and is lost to others: the first of them is the one to name.
+std::exception_ptr error_of(const Message& message, Rank peer, const Prepared& prepared,
+                            const transport::Transport& transport) {
+    if (message.outcome == Message::Outcome::lost) {
+        const Rank first = transport.lost().value_or(peer);
+        return lost_error(prepared.has_member(first) ? first : peer);
+    }
     return std::make_exception_ptr(Error("a message between this rank and rank " + std::to_string(peer.value) +
                                          " was not as long as expected: do all ranks call with the same sizes?"));
 }
@@ -81,7 +86,7 @@ void Execution::run() {
                 --outstanding_;
                 // The transport may have finished others of ours meanwhile, and not well.
                 if (message.outcome != Message::Outcome::done || failed()) [[unlikely]]
-                    return engine_.fail(*this, error_of(message, Rank{step.peer}));
+                    return engine_.fail(*this, error_of(message, Rank{step.peer}, prepared_, transport));
                 break;
             }
             case OpKind::copy:
@@ -109,7 +114,8 @@ void Execution::message_finished(Message& message) {
         return;
     }
     if (message.outcome != Message::Outcome::done) [[unlikely]] {
-        engine.fail(execution, error_of(message, Rank{execution.program_.steps[message.index].peer}));
+        engine.fail(execution, error_of(message, Rank{execution.program_.steps[message.index].peer},
+                                        execution.prepared_, engine.transport_));
         return;
     }
     execution.complete(message.index);

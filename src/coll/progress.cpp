@@ -18,29 +18,33 @@ constexpr std::chrono::microseconds longest_sleep{10'000};
 
 }  // namespace
 
-// Events cost both sides more than polling. They are on only when nobody else looks.
+// Events cost both sides more than polling, and so does switching them: they go on when the thread is left alone with
+// something pending, and off when it has nothing to do or a user polls for long.
 void World::State::agree_with_thread() {
-    const bool needed = thread_on && engine.pending() != 0 && helpers == 0;
-    if (needed == events) return;
-    events = needed;
-    transport.set_events(needed);
-    if (!needed) return;
-    // What came before that woke nobody.
-    try {
-        engine.poll();
-    } catch (...) {
-        engine.fail_all(std::current_exception());
+    if (!thread_on || engine.pending() == 0 || helpers != 0) return;
+    if (!events) {
+        set_events(true);
+        // What came before that woke nobody.
+        try {
+            engine.poll();
+        } catch (...) {
+            engine.fail_all(std::current_exception());
+        }
     }
     if (thread_idle) work.notify_one();
+}
+
+void World::State::set_events(bool on) {
+    if (std::exchange(events, on) != on) transport.set_events(on);
 }
 
 void World::State::thread_main() {
     std::unique_lock lock(mutex);
     while (thread_on) {
         if (engine.pending() == 0 || helpers != 0) {
-            agree_with_thread();
+            if (engine.pending() == 0) set_events(false);
             thread_idle = true;
-            work.wait(lock, [&] { return !thread_on || (engine.pending() != 0 && helpers == 0); });
+            work.wait(lock);
             thread_idle = false;
             continue;
         }
@@ -88,33 +92,26 @@ void World::State::stop_thread() {
     transport.interrupt();
     thread.join();
     const std::lock_guard lock(mutex);
-    if (std::exchange(events, false)) transport.set_events(false);
+    set_events(false);
     if (!shared) locked = false;
 }
 
-namespace {
-
-std::string spare_cores(const transport::Transport& transport, bool& spare) {
-    const auto hosts = transport.hosts();
-    const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
-    const std::uint32_t cores = transport::usable_cores();
-    spare = here < cores && transport.size() > 1;
-    std::string text = std::to_string(here) + (here == 1 ? " rank" : " ranks") + " on " + std::to_string(cores) +
-                       (cores == 1 ? " core" : " cores");
-    if (transport.size() == 1) return text + " has nobody to wait for";
-    return text + (spare ? " leave one for a thread" : " leave none for a thread");
+ProgressState automatic_progress(std::size_t ranks_here, std::uint32_t cores, std::uint32_t ranks) {
+    const std::string text = std::to_string(ranks_here) + (ranks_here == 1 ? " rank" : " ranks") + " on " +
+                             std::to_string(cores) + (cores == 1 ? " core" : " cores");
+    if (ranks == 1) return {Progress::manual, text + ": there is nobody to wait for"};
+    if (ranks_here >= cores) return {Progress::manual, text + " leave none for a thread"};
+    return {Progress::thread, text + " leave one for a thread"};
 }
-
-}  // namespace
 
 void World::set_progress_from_environment() {
     const char* given = std::getenv("LOOM_PROGRESS");
     const std::string asked = given == nullptr ? "auto" : given;
     if (asked == "auto") {
-        bool spare = false;
-        const std::string why = spare_cores(state_->transport, spare);
-        state_->progress = {Progress::manual, why};
-        if (spare) state_->start_thread(Progress::thread);
+        const auto hosts = state_->transport.hosts();
+        const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank().value]);
+        state_->progress = automatic_progress(static_cast<std::size_t>(here), transport::usable_cores(), size());
+        if (state_->progress.how == Progress::thread) state_->start_thread(Progress::thread);
         return;
     }
     state_->progress.why = "LOOM_PROGRESS=" + asked;

@@ -46,7 +46,7 @@ Request::~Request() {
 bool Request::test() {
     if (execution_ == nullptr) return true;
     if (!execution_->finished()) {
-        world_of(*execution_).poll();
+        world_of(*execution_).poll_for_test();
         if (!execution_->finished()) return false;
     }
     settle(*std::exchange(execution_, nullptr));
@@ -103,7 +103,7 @@ void Persistent::start() {
 bool Persistent::test() {
     if (!execution_->started()) return true;
     if (!execution_->finished()) {
-        world_of(*execution_).poll();
+        world_of(*execution_).poll_for_test();
         if (!execution_->finished()) return false;
     }
     if (execution_->failed()) std::rethrow_exception(execution_->error());

@@ -9,6 +9,9 @@
 
 namespace loom::coll {
 
+// Looks without success after which a waiting user asks its peers not to wake the thread any more.
+constexpr std::uint32_t patience = 500;
+
 World::State::State(transport::Transport& given, transport::Bootstrap* start)
     : transport(given), bootstrap(start), waiting(given.waiting()), parameters(agree_parameters(given)), engine(given) {
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
@@ -68,8 +71,19 @@ void World::State::wait(const Execution& execution) {
             --state.helpers;
         }
     } helping(*this);
-    while (!execution.finished())
-        if (!poll()) transport::pause(waiting);
+    for (std::uint32_t fruitless = 0; !execution.finished();) {
+        if (poll()) continue;
+        if (++fruitless == patience) {
+            const Hold hold(*this);
+            set_events(false);
+        }
+        transport::pause(waiting);
+    }
+}
+
+void World::State::poll_for_test() {
+    if (poll() || waiting == transport::Waiting::spin) return;
+    if (++fruitless_tests % 4 == 0) transport::pause(waiting);
 }
 
 std::unique_ptr<World> World::open() {

@@ -46,11 +46,15 @@ struct World::State {
     void wait(const Execution& execution);
     // One look.
     bool poll();
+    // The same for users who look again and again: now and then somebody else gets the core where there are too few.
+    void poll_for_test();
+    std::uint32_t fruitless_tests = 0;
 
     // The progress thread. All inside the lock, but for start and stop.
     void start_thread(Progress how);
     void stop_thread();
-    void agree_with_thread();  // events on where the thread has to do it alone, off where a waiting user polls anyway
+    void agree_with_thread();  // it is awake, or will be woken, when it has to do the work alone
+    void set_events(bool on);
     void thread_main();
 
     // Owned only when the world was opened from the environment; declared first: they go last.
@@ -83,5 +87,8 @@ struct World::State {
     [[nodiscard]] std::shared_ptr<Communicator::State> add(std::unique_ptr<Communicator::State> communicator);
     void remove(Communicator::State& communicator);
 };
+
+// What LOOM_PROGRESS=auto means: a thread where a core is spare.
+[[nodiscard]] ProgressState automatic_progress(std::size_t ranks_here, std::uint32_t cores, std::uint32_t ranks);
 
 }  // namespace loom::coll

@@ -68,6 +68,8 @@ Job::Job(std::uint32_t ranks) : hosts(ranks, 0), gone(ranks) {
 Job::~Job() = default;
 
 void Job::lose(Rank rank) {
+    std::uint32_t expected = nobody;
+    first_lost.compare_exchange_strong(expected, rank.value);
     gone[rank.value] = true;
     ++losses;
     for (const auto& endpoint : endpoints) endpoint->interrupt();
@@ -300,10 +302,8 @@ void Endpoint::interrupt() {
 }
 
 std::optional<Rank> Endpoint::lost() const {
-    if (job_.losses.load(std::memory_order_acquire) == 0) return {};
-    for (std::uint32_t rank = 0; rank < job_.gone.size(); ++rank)
-        if (job_.gone[rank].load(std::memory_order_relaxed)) return Rank{rank};
-    return {};
+    const std::uint32_t first = job_.first_lost.load(std::memory_order_acquire);
+    return first == Job::nobody ? std::nullopt : std::optional(Rank{first});
 }
 
 }  // namespace loom::transport::local

@@ -83,6 +83,8 @@ struct Job {
     std::vector<std::uint32_t> hosts;
     std::vector<std::atomic<bool>> gone;
     std::atomic<std::uint32_t> losses{0};
+    static constexpr std::uint32_t nobody = 0xffffffffu;
+    std::atomic<std::uint32_t> first_lost{nobody};  // in time
 };
 
 class Endpoint final : public Transport {

@@ -1,0 +1,172 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+
+#include "loom/coll/typed.hpp"
+
+namespace loom::coll {
+namespace {
+
+using testing::HasSubstr;
+using transport::RankLost;
+
+class LostRank : public testing::TestWithParam<Progress> {};
+
+TEST_P(LostRank, fails_all_operations_of_communicators_with_it_and_no_others) {
+    std::atomic<int> told = 0, worked = 0;
+    // Outlive the ranks: after a failure others may still read what was sent.
+    std::vector<std::vector<int>> in(5, std::vector<int>(50'000, 1)), out = in;
+
+    const auto job = [&] {
+        run_local(5, [&](World& world) {
+            world.set_progress(GetParam());
+            const std::uint32_t me = world.rank().value;
+            const Communicator all = world.communicator();
+            const Communicator pair = all.split(me < 2 ? 0 : 1, 0).value();
+            if (me == 4) throw UsageError("rank 4 has had enough");
+            try {
+                all.allreduce(in[me], out[me], std::plus<>{});
+            } catch (const RankLost& lost) {
+                if (lost.rank == Rank{4}) ++told;
+            }
+            if (me >= 2) return;
+            int one = 1, two = 0;
+            pair.allreduce(std::span(&one, 1), std::span(&two, 1), std::plus<>{});
+            worked += two;
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(told, 4);
+    EXPECT_EQ(worked, 4);
+}
+
+TEST_P(LostRank, is_found_by_those_who_never_talk_to_it) {
+    std::atomic<int> told = 0;
+
+    const auto job = [&] {
+        run_local(8, [&](World& world) {
+            world.set_progress(GetParam());
+            if (world.rank() == Rank{7}) throw UsageError("enough");
+            int word = 1;
+            const Choice chain{"chain", {}};
+            Call call;
+            call.what = Collective::broadcast;
+            call.root = Rank{7};
+            call.bytes = sizeof word;
+            try {
+                world.communicator()
+                    .start(call, {nullptr, reinterpret_cast<std::byte*>(&word)}, nullptr, &chain)
+                    .wait();
+            } catch (const RankLost& lost) {
+                if (lost.rank == Rank{7}) ++told;
+            }
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(told, 7);
+}
+
+INSTANTIATE_TEST_SUITE_P(, LostRank, testing::Values(Progress::manual, Progress::thread),
+                         [](const auto& each) { return each.param == Progress::manual ? "manual" : "thread"; });
+
+TEST(Request, that_is_forgotten_is_waited_for_and_said_so) {
+    testing::internal::CaptureStderr();
+    std::vector<int> received(10, 0);
+
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::manual);
+        std::vector<int> sent(10, 5);
+        const bool root = world.rank() == Rank{0};
+        Request request = world.communicator().ibroadcast(root ? sent : received, Rank{0});
+        if (root) request.wait();
+    });
+
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("destroyed while its operation was pending"));
+    EXPECT_EQ(received, std::vector<int>(10, 5));
+}
+
+TEST(Request, that_is_detached_goes_on_by_itself) {
+    testing::internal::CaptureStderr();
+    std::vector<int> received(10, 0);
+
+    run_local(2, [&](World& world) {
+        std::vector<int> sent(10, 5);
+        const bool root = world.rank() == Rank{0};
+        world.communicator().ibroadcast(root ? sent : received, Rank{0}).detach();
+        while (world.pending() != 0) world.progress();
+    });
+
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(received, std::vector<int>(10, 5));
+}
+
+TEST(Request, outlives_the_handle_of_its_communicator) {
+    run_local(3, [&](World& world) {
+        std::vector<int> in(10, 1), out(10);
+        Request request = world.communicator().duplicate().iallreduce(in, out, std::plus<>{});
+
+        request.wait();
+
+        EXPECT_EQ(out, std::vector<int>(10, 3));
+    });
+}
+
+TEST(Request, of_an_operation_that_throws_throws_it) {
+    run_local(1, [&](World& world) {
+        std::vector<int> in(10, 1), out(10);
+        Writer writer(1, Rank{0});
+        writer.reduce(input(), output(), 40);
+        const auto plan = std::make_shared<const Plan>(writer.finish());
+        const auto refuse = [](int, int) -> int { throw UsageError("not these"); };
+        const Reduction reduction = reduction_of<int>(refuse);
+
+        Request request = world.communicator().start(
+            plan, {std::as_bytes(std::span(in)).data(), std::as_writable_bytes(std::span(out)).data()}, &reduction);
+
+        EXPECT_THROW(request.wait(), UsageError);
+    });
+}
+
+TEST(Persistent, cannot_be_started_while_it_is_pending) {
+    std::barrier both(2);
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::manual);
+        std::vector<int> data(10, 1);
+        Persistent kept = world.communicator().persistent_broadcast(data, Rank{0});
+        if (world.rank() == Rank{1}) {
+            kept.start();
+            EXPECT_THROW(kept.start(), UsageError);
+            both.arrive_and_wait();
+        } else {
+            both.arrive_and_wait();
+            kept.start();
+        }
+        kept.wait();
+        EXPECT_TRUE(kept.finished());
+    });
+}
+
+TEST(Call, that_cannot_be_is_refused_before_anything_is_sent) {
+    run_local(2, [&](World& world) {
+        const Communicator comm = world.communicator();
+        std::vector<int> one(1), two(2), three(3);
+        const std::vector<std::size_t> counts{1, 1, 1}, far{1, 7};
+
+        EXPECT_THROW(comm.broadcast(one, Rank{2}), UsageError);
+        EXPECT_THROW(comm.allgather(two, three), UsageError);
+        EXPECT_THROW(comm.allgatherv(one, three, counts), UsageError);
+        EXPECT_THROW(comm.allgatherv(one, three, Layout(far)), UsageError);
+        EXPECT_THROW(comm.allreduce(three, two, std::plus<>{}), UsageError);
+        EXPECT_THROW(comm.neighbour_allgather(one, two), UsageError);
+        EXPECT_THROW((void)comm.cartesian(std::vector<std::uint32_t>{3}, {true}), UsageError);
+        comm.allreduce(one, two, std::plus<>{});
+        EXPECT_EQ(world.pending(), 0u);
+    });
+}
+
+}  // namespace
+}  // namespace loom::coll

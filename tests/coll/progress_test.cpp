@@ -1,0 +1,215 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+
+#include <barrier>
+#include <cstdlib>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "coll/workout.hpp"
+#include "coll/world_state.hpp"
+#include "loom/coll/typed.hpp"
+
+namespace loom::coll {
+namespace {
+
+using testing::HasSubstr;
+
+// Of the calling process while it lives; ranks are threads that read it at their start.
+class Environment {
+public:
+    Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+    ~Environment() { unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+// Until the condition holds, without moving anything forward.
+template <class Condition>
+void look_on(Condition condition) {
+    while (!condition()) std::this_thread::yield();
+}
+
+timespec cpu_time(World& world) {
+    clockid_t clock{};
+    pthread_getcpuclockid(world.state().thread.native_handle(), &clock);
+    timespec time{};
+    clock_gettime(clock, &time);
+    return time;
+}
+
+bool thread_is_idle(World& world) {
+    const std::lock_guard lock(world.state().mutex);
+    return world.state().thread_idle && !world.state().events;
+}
+
+TEST(Progress, manual_means_that_nothing_moves_by_itself) {
+    std::barrier both(2);
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::manual);
+        std::vector<int> data(4, world.rank() == Rank{0} ? 9 : 0);
+        Request request = world.communicator().ibroadcast(data, Rank{0});
+        if (world.rank() == Rank{0}) request.wait();
+        both.arrive_and_wait();
+
+        const bool before = request.finished();
+        request.wait();
+
+        EXPECT_EQ(before, world.rank() == Rank{0});
+        EXPECT_EQ(data, std::vector<int>(4, 9));
+        EXPECT_EQ(world.progress_state().how, Progress::manual);
+    });
+}
+
+TEST(Progress, a_thread_moves_operations_while_the_program_does_something_else) {
+    for (const std::size_t count : {1u, 1000u, 300'000u}) {
+        run_local(3, [&](World& world) {
+            world.set_progress(Progress::thread);
+            std::vector<std::int64_t> in(count, world.rank().value), out(count);
+
+            Request request = world.communicator().iallreduce(in, out, std::plus<>{});
+            look_on([&] { return request.finished(); });
+
+            EXPECT_EQ(out, std::vector<std::int64_t>(count, 3));
+            EXPECT_EQ(world.progress_state().how, Progress::thread);
+            EXPECT_THAT(world.progress_state().why, HasSubstr("asked"));
+        });
+    }
+}
+
+TEST(Progress, it_is_switched_on_and_off_while_operations_are_pending) {
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::manual);
+        const Communicator comm = world.communicator();
+        constexpr std::size_t many = 12, count = 20'000;
+        std::vector<std::vector<int>> in(many, std::vector<int>(count, 1)), out(many, std::vector<int>(count));
+        std::vector<Request> requests(many);
+
+        for (std::size_t i = 0; i < many; ++i) {
+            requests[i] = comm.iallreduce(in[i], out[i], std::plus<>{});
+            world.set_progress(i % 2 == 0 ? Progress::thread : Progress::manual);
+        }
+        world.set_progress(Progress::thread);
+        look_on([&] { return requests[3].finished() && requests[many - 1].finished(); });
+        world.set_progress(Progress::manual);
+        for (Request& request : requests) request.wait();
+
+        for (const auto& result : out) EXPECT_EQ(result, std::vector<int>(count, 2));
+        EXPECT_FALSE(world.state().thread.joinable());
+    });
+}
+
+TEST(Progress, a_thread_uses_no_time_while_nothing_is_pending) {
+    std::barrier both(2);
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::thread);
+        std::vector<int> data(100'000, 1);
+        Request request = world.communicator().ibroadcast(data, Rank{0});
+        look_on([&] { return request.finished(); });
+        look_on([&] { return thread_is_idle(world); });
+        both.arrive_and_wait();
+
+        const timespec before = cpu_time(world);
+        double work = 1;
+        for (int i = 0; i < 3'000'000; ++i) work = work * 1.0000001 + 0.1;
+        const timespec after = cpu_time(world);
+
+        EXPECT_GT(work, 1);
+        EXPECT_TRUE(thread_is_idle(world));
+        EXPECT_EQ(before.tv_sec, after.tv_sec);
+        EXPECT_EQ(before.tv_nsec, after.tv_nsec);
+    });
+}
+
+TEST(Progress, a_real_time_thread_says_whether_it_is_one) {
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::real_time);
+
+        const ProgressState state = world.progress_state();
+        int policy = 0;
+        sched_param param{};
+        pthread_getschedparam(world.state().thread.native_handle(), &policy, &param);
+
+        if (state.how == Progress::real_time) {
+            EXPECT_EQ(policy, SCHED_RR);
+        } else {
+            EXPECT_EQ(state.how, Progress::thread);
+            EXPECT_THAT(state.why, HasSubstr("refused"));
+        }
+    });
+}
+
+TEST(Progress, by_itself_there_is_a_thread_only_where_a_core_is_spare) {
+    EXPECT_EQ(automatic_progress(1, 8, 1).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(2, 2, 2).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(4, 2, 4).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(4, 2, 4).why, "4 ranks on 2 cores leave none for a thread");
+    EXPECT_EQ(automatic_progress(1, 2, 4).how, Progress::thread);
+    EXPECT_EQ(automatic_progress(3, 4, 3).how, Progress::thread);
+    EXPECT_EQ(automatic_progress(3, 4, 3).why, "3 ranks on 4 cores leave one for a thread");
+    run_local(transport::usable_cores() + 1, [](World& world) {
+        EXPECT_EQ(world.progress_state().how, Progress::manual);
+        EXPECT_FALSE(world.state().thread.joinable());
+    });
+}
+
+TEST(Progress, the_environment_decides_where_it_is_asked) {
+    {
+        const Environment progress("LOOM_PROGRESS", "thread");
+        run_local(2, [](World& world) {
+            EXPECT_EQ(world.progress_state().how, Progress::thread);
+            EXPECT_EQ(world.progress_state().why, "LOOM_PROGRESS=thread");
+        });
+    }
+    {
+        const Environment progress("LOOM_PROGRESS", "manual");
+        run_local(1, [](World& world) { EXPECT_EQ(world.progress_state().why, "LOOM_PROGRESS=manual"); });
+    }
+    const Environment progress("LOOM_PROGRESS", "magic");
+    EXPECT_THROW(run_local(1, [](World&) {}), UsageError);
+}
+
+TEST(Progress, everything_is_right_with_a_thread_too) {
+    std::mutex mutex;
+    std::vector<std::string> troubles;
+
+    run_local(3, [&](World& world) {
+        world.set_progress(Progress::thread);
+        const auto found = work_out(world, {.seed = 99, .cases = 150, .largest = 100'000});
+        const std::lock_guard lock(mutex);
+        troubles.insert(troubles.end(), found.begin(), found.end());
+    });
+
+    EXPECT_THAT(troubles, testing::IsEmpty());
+}
+
+TEST(Progress, several_threads_may_share_a_world) {
+    run_local(2, [&](World& world) {
+        world.share_between_threads();
+        std::vector<Communicator> comms;
+        for (int i = 0; i < 3; ++i) comms.push_back(world.communicator().duplicate());
+        std::vector<std::vector<int>> sums(3);
+
+        {
+            std::vector<std::jthread> users;
+            for (std::size_t user = 0; user < 3; ++user)
+                users.emplace_back([&, user] {
+                    for (int round = 0; round < 20; ++round) {
+                        const std::vector<int> in(10, round);
+                        sums[user].assign(10, 0);
+                        comms[user].allreduce(in, sums[user], std::plus<>{});
+                    }
+                });
+        }
+
+        EXPECT_EQ(sums, std::vector<std::vector<int>>(3, std::vector<int>(10, 38)));
+    });
+}
+
+}  // namespace
+}  // namespace loom::coll
