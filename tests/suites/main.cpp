@@ -12,7 +12,7 @@
 #include <set>
 
 #include "loom/base/error.hpp"
-#include "suite.hpp"
+#include "suites/suite.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "suite.hpp"
+#include "suites/suite.hpp"
 
 #include <fmt/format.h>
 
