@@ -71,6 +71,15 @@ bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::
         way.ready = time_of(entry, value);
         return true;
     }
+    if (name == "shared") {
+        way.shared_byte = time_of(entry, value).ps;
+        return true;
+    }
+    if (name == "copying") {
+        if (value != "costs" && value != "fewer") refuse(entry, "expected costs or fewer");
+        way.copying = value == "costs" ? Copying::by_costs : Copying::by_fewer;
+        return true;
+    }
     if (name == "limit") {
         const std::optional<std::uint64_t> bytes = parse_bytes(value);
         if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
@@ -140,13 +149,16 @@ void add(std::string& text, const std::string& prefix, const MessageCosts& costs
 void add(std::string& text, const std::string& prefix, const WayCosts& way) {
     add(text, prefix + "small.", way.small);
     add(text, prefix + "large.", way.large);
-    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "ready=" + ps(way.ready.ps) + ",";
+    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix +
+            "shared=" + ps(way.shared_byte) + "," + prefix +
+            "copying=" + (way.copying == Copying::by_costs ? "costs" : "fewer") + ",";
 }
 
 }  // namespace
 
 std::string parameter_help() {
-    return "L, o, o_send, o_first, o_receive, g, O_send, O_receive, G, limit and ready (each with near. or far. and "
+    return "L, o, o_send, o_first, o_receive, g, O_send, O_receive, G, limit, ready, shared and copying (each with "
+           "near. or far. and "
            "small. or large. before it if wanted), f, cores, copy, reduce, step, taking and large";
 }
 

@@ -27,7 +27,8 @@ void check(const MessageCosts& m) {
 void check(const WayCosts& way) {
     check(way.small);
     check(way.large);
-    if (way.ready.ps < 0) throw UsageError("the way of a receiver's word must not take less than no time");
+    if (way.ready.ps < 0 || way.shared_byte < 0)
+        throw UsageError("the way of a receiver's word must not take less than no time");
 }
 
 double length_of(const WayCosts& way, std::uint64_t bytes) {
@@ -35,7 +36,7 @@ double length_of(const WayCosts& way, std::uint64_t bytes) {
     const auto ps = [](Time time) { return static_cast<double>(time.ps); };
     const double byte =
         static_cast<double>(m.send_byte) + 2 * static_cast<double>(m.gap_byte) + static_cast<double>(m.take_byte);
-    return ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + ps(m.latency) + ps(m.take) + ps(way.ready) +
+    return ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + 2 * ps(m.latency) + ps(m.take) + ps(way.ready) +
            static_cast<double>(bytes) * byte;
 }
 
@@ -74,7 +75,8 @@ void check_length(const traffic::Schedule& schedule, const Charges& c) {
 // is among the events: all of them would try again at the same moment.
 class Walk {
 public:
-    Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts);
+    Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
+         std::span<const std::uint8_t> shared);
     Prediction run();
 
 private:
@@ -109,6 +111,7 @@ private:
         std::uint32_t rank = 0, waits = 0;
         Time ready, posted, sent;
         Time took = never;
+        Time lent = never;  // of a message that the receiver's core moves, or a part of it: what that takes
         OpIndex partner = none;
         OpIndex next = none;  // in the one list of its receiver in which it is
         bool announced = false;
@@ -169,6 +172,10 @@ private:
     void wake(const Event& event);
     [[nodiscard]] Time free_for(const Waiting& waiting);
 
+    void count_large();
+    [[nodiscard]] bool may_be_lent(OpIndex send) const;
+    Time lend(OpIndex send);
+
     void play(const Event& event);
     void play_local(const Event& event, const Op& op);
     void play_send(const Event& event, const Op& op);
@@ -191,6 +198,8 @@ private:
     const traffic::Schedule& schedule_;
     const Charges& c_;
     std::span<const std::uint32_t> hosts_;
+    std::span<const std::uint8_t> shared_;
+    std::vector<std::uint32_t> large_sends_, large_receives_;  // by rank
     std::uint32_t cpus_ = 1, nics_ = 1;
     std::vector<State> ops_;
     std::vector<Span> spans_;
@@ -205,8 +214,9 @@ private:
     std::size_t open_;
 };
 
-Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts)
-    : schedule_(schedule), c_(charges), hosts_(hosts), open_(schedule.size()) {
+Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
+           std::span<const std::uint8_t> shared)
+    : schedule_(schedule), c_(charges), hosts_(hosts), shared_(shared), open_(schedule.size()) {
     const std::size_t ranks = schedule.ranks();
     for (const Op& op : schedule.ops()) {
         cpus_ = std::max<std::uint32_t>(cpus_, op.cpu + 1u);
@@ -232,6 +242,42 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
             if (ops_[op].waits == 0) freed_.push_back(op);
         }
     }
+    count_large();
+}
+
+bool Walk::may_be_lent(OpIndex send) const {
+    return c_.waits_for == Large::ready && way(send).copying == Copying::by_fewer && is_large(send);
+}
+
+void Walk::count_large() {
+    large_sends_.resize(schedule_.ranks());
+    large_receives_.resize(schedule_.ranks());
+    for (OpIndex op = 0; op < schedule_.size(); ++op) {
+        if (schedule_.op(op).kind != OpKind::send || !may_be_lent(op)) continue;
+        ++large_sends_[ops_[op].rank];
+        ++large_receives_[schedule_.op(op).peer.value];
+    }
+}
+
+// What the sender's core has to do for the bytes; the rest is the receiver's.
+Time Walk::lend(OpIndex send) {
+    const Op& op = schedule_.op(send);
+    State& state = ops_[send];
+    const bool from = !shared_.empty() && shared_[send] != 0;
+    const bool to = !shared_.empty() && shared_[state.partner] != 0;
+    const std::uint32_t sends = large_sends_[state.rank], receives = large_receives_[op.peer.value];
+    const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+    Time own = all;
+    if (from != to)
+        own = from ? Time{} : all;
+    else if (sends != receives)
+        own = sends > receives ? Time{} : all;
+    else if (c_.host_cores != 0)
+        own = Time{};
+    else if (large_receives_[state.rank] == 0)
+        own = Time{all.ps / 2};
+    if (own != all) state.lent = all - own;
+    return own;
 }
 
 Prediction Walk::run() {
@@ -252,8 +298,10 @@ Prediction Walk::run() {
     prediction.ends.resize(schedule_.ranks());
     for (std::size_t core = 0; core < cores_.size(); ++core)
         prediction.ends[core / cpus_] = std::max(prediction.ends[core / cpus_], cores_[core].free);
-    for (std::size_t op = 0; op < spans_.size() && open_ > 0; ++op)
-        if (spans_[op].end == never) prediction.ends[ops_[op].rank] = never;
+    for (std::size_t op = 0; op < spans_.size(); ++op) {
+        Time& end = prediction.ends[ops_[op].rank];
+        end = std::max(end, spans_[op].end);
+    }
     prediction.ops = std::move(spans_);
     return prediction;
 }
@@ -334,11 +382,13 @@ void Walk::play_send(const Event& event, const Op& op) {
     const Core& core = cores_[core_of(state.rank, op)];
     const bool warm = core.sent && state.ready <= core.worked;
     const Time posted = event.time + m.send + (warm ? Time{} : m.send_first);
-    state.sent = posted + per_byte(m.send_byte, op.amount);
+    const bool lending = may_be_lent(event.about);
+    state.sent = posted + (lending ? lend(event.about) : per_byte(m.send_byte, op.amount));
     busy(state.rank, op, event.time, state.sent, true);
     out = std::max(out, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     put(posted + m.latency, What::head, event.about);
-    if (!large || c_.waits_for != Large::match) complete(event.about, state.sent);
+    const bool later = large && (c_.waits_for == Large::match || state.lent != never);
+    if (!later) complete(event.about, state.sent);
 }
 
 // The first byte of a message is at the receiver's adapter.
@@ -362,7 +412,8 @@ void Walk::play_take(const Event& event, const Op& op) {
     if (try_later(event, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     State& state = ops_[event.about];
-    state.took = event.time + m.take + per_byte(m.take_byte, op.amount);
+    const Time moving = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
+    state.took = event.time + m.take + moving;
     busy(rank, op, event.time, state.took, false);
     if (c_.waits_for != Large::ready) meet_receive(event.about);
     if (state.partner != none) finish_message(event.about, event.time);
@@ -399,6 +450,7 @@ void Walk::finish_message(OpIndex send, Time now) {
         out = std::max(out, now);
         complete(send, std::max(now, state.sent));
     }
+    if (state.lent != never) complete(send, std::max(state.took + costs(send).latency, state.sent));
     complete(state.partner, std::max(now, state.took));
 }
 
@@ -466,11 +518,14 @@ void Walk::begin_freed() {
 
 }  // namespace
 
-Prediction walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts) {
+Prediction walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
+                std::span<const std::uint8_t> shared) {
     check_length(schedule, charges);
     if (!hosts.empty() && hosts.size() != schedule.ranks())
         throw UsageError("there must be a host for each rank of the schedule");
-    return Walk(schedule, charges, hosts).run();
+    if (!shared.empty() && shared.size() != schedule.size())
+        throw UsageError("there must be a word about the memory of each operation of the schedule");
+    return Walk(schedule, charges, hosts, shared).run();
 }
 
 }  // namespace loom::model

@@ -17,8 +17,10 @@ TEST(Parameters, ComeBackFromTheirText) {
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         Random random(seed);
         Charges charges;
-        charges.way = {draw(random), draw(random), random(), Time{17}};
-        if (seed % 2 == 0) charges.far = {draw(random), draw(random), random.below(9999), Time{4}};
+        charges.way = {draw(random),    draw(random), random(), Time{17}, static_cast<Copying>(random.below(2)),
+                       random.below(99)};
+        if (seed % 2 == 0)
+            charges.far = {draw(random), draw(random), random.below(9999), Time{4}, Copying::by_costs, 0};
         charges.waits_for = static_cast<Large>(random.below(3));
         charges.free = 1 + random.below(20);
         charges.taking = static_cast<Taking>(random.below(2));

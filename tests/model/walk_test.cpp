@@ -39,8 +39,14 @@ MessageCosts draw_costs(Random& random) {
 Charges draw_charges(std::uint64_t seed, const Case& c) {
     Random random(seed);
     Charges charges;
-    charges.way = {draw_costs(random), draw_costs(random), 20, nanoseconds(random.below(5))};
-    if (seed % 2 == 0) charges.far = {draw_costs(random), draw_costs(random), 10, nanoseconds(random.below(5))};
+    charges.way = {draw_costs(random),
+                   draw_costs(random),
+                   20,
+                   nanoseconds(random.below(5)),
+                   random.below(2) == 0 ? Copying::by_fewer : Copying::by_costs,
+                   1000 * random.below(3)};
+    if (seed % 2 == 0)
+        charges.far = {draw_costs(random), draw_costs(random), 10, nanoseconds(random.below(5)), Copying::by_costs, 0};
     charges.waits_for = c.waits_for;
     charges.free = 1 + random.below(4);
     charges.taking = random.below(2) == 0 ? Taking::after_arrival : Taking::during_arrival;
@@ -58,9 +64,12 @@ TEST_P(AnySchedule, TakesWhatTheReferenceSays) {
         const Charges charges = draw_charges(seed, GetParam());
         std::vector<std::uint32_t> hosts(schedule.ranks());
         for (std::size_t rank = 0; rank < hosts.size(); ++rank) hosts[rank] = static_cast<std::uint32_t>(rank / 3);
-        const Prediction expected = reference::Walk(schedule, charges, hosts).prediction();
+        Random random(seed);
+        std::vector<std::uint8_t> shared(schedule.size());
+        for (std::uint8_t& each : shared) each = static_cast<std::uint8_t>(random.below(2));
+        const Prediction expected = reference::Walk(schedule, charges, hosts, shared).prediction();
 
-        const Prediction got = walk(schedule, charges, hosts);
+        const Prediction got = walk(schedule, charges, hosts, shared);
 
         ASSERT_EQ(got.finished, expected.finished) << seed;
         ASSERT_EQ(got.ends, expected.ends) << seed;

@@ -16,8 +16,15 @@ namespace loom::reference {
 
 class Walk {
 public:
-    Walk(const traffic::Schedule& schedule, const model::Charges& charges, std::vector<std::uint32_t> hosts = {})
-        : schedule_(schedule), c_(charges), hosts_(std::move(hosts)), ops_(schedule.size()), ranks_(schedule.ranks()) {
+    Walk(const traffic::Schedule& schedule, const model::Charges& charges, std::vector<std::uint32_t> hosts = {},
+         std::vector<std::uint8_t> shared = {})
+        : schedule_(schedule),
+          c_(charges),
+          hosts_(std::move(hosts)),
+          shared_(std::move(shared)),
+          ops_(schedule.size()),
+          ranks_(schedule.ranks()) {
+        shared_.resize(schedule.size());
         if (hosts_.empty()) hosts_.resize(schedule.ranks(), 0);
         for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
             if (c_.host_cores > 0) host_core_[hosts_[rank]].resize(c_.host_cores);
@@ -45,9 +52,8 @@ public:
             for (const auto& [cpu, core] : ranks_[rank].core) p.ends[rank] = std::max(p.ends[rank], core.free);
         for (const State& op : ops_) {
             p.ops.push_back(op.span);
-            if (op.span.end != never) continue;
-            p.finished = false;
-            p.ends[op.rank] = never;
+            p.ends[op.rank] = std::max(p.ends[op.rank], op.span.end);
+            if (op.span.end == never) p.finished = false;
         }
         return p;
     }
@@ -77,6 +83,7 @@ private:
         Time posted{};  // of a receive
         bool announced = false;
         std::optional<traffic::OpIndex> partner;
+        std::optional<Time> lent;  // of a send: what the receiver's core does of the copying
         std::optional<Time> took;  // of a send: when its message was in the receiver's hands
     };
 
@@ -191,14 +198,39 @@ private:
         }
         const bool warm = core(state.rank, op).sent && state.ready <= core(state.rank, op).worked;
         const Time posted = event.time + costs.send + (warm ? Time{} : costs.send_first);
-        const Time sent = posted + per_byte(costs.send_byte, op.amount);
+        const Time copying = may_be_lent(event.op) ? own_part(event.op) : per_byte(costs.send_byte, op.amount);
+        const Time sent = posted + copying;
         busy(state.rank, op, event.time, sent, true);
         out = std::max(out, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
         put(posted + costs.latency, What::head, event.op);
-        if (large(event.op) && c_.waits_for == model::Large::match)
-            sent_[event.op] = sent;
-        else
-            complete(event.op, sent);
+        sent_[event.op] = sent;
+        const bool until_matched = large(event.op) && c_.waits_for == model::Large::match;
+        if (!until_matched && !state.lent) complete(event.op, sent);
+    }
+    [[nodiscard]] bool may_be_lent(traffic::OpIndex send) const {
+        return large(send) && c_.waits_for == model::Large::ready && way(send).copying == model::Copying::by_fewer;
+    }
+    // Large messages that a rank has to do with.
+    [[nodiscard]] std::size_t count(std::uint32_t rank, bool sent) const {
+        std::size_t all = 0;
+        for (traffic::OpIndex op = 0; op < schedule_.size(); ++op)
+            if (schedule_.op(op).kind == traffic::OpKind::send && may_be_lent(op))
+                all += rank == (sent ? ops_[op].rank : schedule_.op(op).peer.value);
+        return all;
+    }
+    Time own_part(traffic::OpIndex send) {
+        const traffic::Op& op = schedule_.op(send);
+        const bool from = shared_[send] != 0, to = shared_[*ops_[send].partner] != 0;
+        const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+        const std::size_t sends = count(ops_[send].rank, true), receives = count(op.peer.value, false);
+        Time own = all;
+        if (from && !to) own = Time{};
+        if (from == to && sends > receives) own = Time{};
+        if (from == to && sends == receives && c_.host_cores != 0) own = Time{};
+        if (from == to && sends == receives && c_.host_cores == 0 && count(ops_[send].rank, false) == 0)
+            own = Time{all.ps / 2};
+        if (own != all) ops_[send].lent = all - own;
+        return own;
     }
     // The first byte of a message is at the receiver's adapter.
     void play_head(const Event& event, const traffic::Op& op) {
@@ -217,7 +249,8 @@ private:
         const Time from = with_adapter ? room(in, costs) : Time{};
         if (try_later(event, std::max({core(rank, op).free, host_free(rank), from}))) return;
         if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
-        const Time took = event.time + costs.take + per_byte(costs.take_byte, op.amount);
+        const std::optional<Time> lent = ops_[event.op].lent;
+        const Time took = event.time + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
         busy(rank, op, event.time, took, false);
         ops_[event.op].took = took;
         if (c_.waits_for != model::Large::ready) meet_receive(event.op);
@@ -254,6 +287,7 @@ private:
             out = std::max(out, now);
             complete(send, std::max(now, sent_[send]));
         }
+        if (ops_[send].lent) complete(send, std::max(*ops_[send].took + costs(send).latency, sent_[send]));
         complete(*ops_[send].partner, std::max(now, *ops_[send].took));
     }
     [[nodiscard]] bool fits(traffic::OpIndex send, traffic::OpIndex receive) const {
@@ -265,6 +299,7 @@ private:
     const traffic::Schedule& schedule_;
     const model::Charges& c_;
     std::vector<std::uint32_t> hosts_;
+    std::vector<std::uint8_t> shared_;
     std::vector<State> ops_;
     std::vector<RankState> ranks_;
     std::map<Adapter, Time> out_, in_;

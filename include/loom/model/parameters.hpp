@@ -11,7 +11,8 @@ namespace loom::model {
 // "L=2.5us,o=300ns,G=100ps,f=8": a comma between, times with a unit, those of a byte too. Names of a message's costs:
 //   L latency; o_send, o_first, o_receive (o: send and receive) of a core; g of an adapter;
 //   O_send, O_receive, G the same for a byte
-// and of the ways: limit (bytes of the largest small message), ready. All of them may have "near." or "far." (between
+// and of the ways: limit (bytes of the largest small message), ready, shared (a byte of a large message one end of
+// which is in shared memory), copying=costs|fewer. All of them may have "near." or "far." (between
 // hosts) and those of messages "small." or "large." before them; without, they hold for all. The others: f, cores,
 // copy, reduce (a byte), step, and large=nothing|match|ready.
 [[nodiscard]] std::string parameter_help();

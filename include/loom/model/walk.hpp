@@ -40,12 +40,22 @@ enum class Large : std::uint8_t {
     ready,    // for the receiver's word that the receive is posted, WayCosts::ready on its way
 };
 
+// Whose core moves the bytes of large messages that wait for Large::ready.
+enum class Copying : std::uint8_t {
+    by_costs,  // as send_byte and take_byte say
+    by_fewer,  // send_byte a byte (shared_byte where either end is in shared memory) at one end: the one that reaches
+               // the other's memory if only one is shared, else the one with fewer large messages in all, else the
+               // receiver on crowded hosts, else half at each end where the sender does not receive, else the sender
+};
+
 // What messages cost on one kind of way.
 struct WayCosts {
     MessageCosts small;
     MessageCosts large;                // of more than `limit` bytes
     std::uint64_t limit = UINT64_MAX;  // bytes
     Time ready{};
+    Copying copying = Copying::by_costs;
+    std::int64_t shared_byte = 0;
     friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
@@ -83,9 +93,9 @@ struct Prediction {
 // Ranks begin together at 0. Something that finds its core or adapter busy gets it when it is free, in the order of
 // becoming possible. `hosts` by rank, numbered without
 // gaps; empty: all on one. Integers
-// throughout: the same on every machine. Throws UsageError for negative costs, Error for schedules beyond 46 days.
-// Cost: about 100 ns an operation.
+// throughout: the same on every machine. `shared`, by operation, says whose memory all ranks of a host reach; empty:
+// none. Throws UsageError for negative costs, Error for schedules beyond 46 days. Cost: about 100 ns an operation.
 [[nodiscard]] Prediction walk(const traffic::Schedule& schedule, const Charges& charges,
-                              std::span<const std::uint32_t> hosts = {});
+                              std::span<const std::uint32_t> hosts = {}, std::span<const std::uint8_t> shared = {});
 
 }  // namespace loom::model
