@@ -6,6 +6,7 @@
 #include <string>
 
 #include "coll/algorithms/families.hpp"
+#include "coll/whole.hpp"
 #include "loom/base/error.hpp"
 
 namespace loom::coll {
@@ -123,20 +124,30 @@ public:
     explicit WholeSchedule(std::uint32_t ranks) : builder_(ranks) {}
     void add(const Writer& writer) {
         for (const traffic::Op& op : writer.ops_) builder_.add(writer.me_, op);
+        for (std::size_t i = 0; i < writer.ops_.size(); ++i) {
+            const Places& places = writer.places_[i];
+            const Place& memory = writer.ops_[i].kind == traffic::OpKind::send ? places.from : places.to;
+            in_scratch_.push_back(memory.buffer == Buffer::scratch);
+        }
         for (const Writer::Edge& edge : writer.edges_) builder_.require(writer.me_, edge.later, edge.earlier);
     }
-    traffic::Schedule finish() { return builder_.build(); }
+    Whole finish() { return {builder_.build(), std::move(in_scratch_)}; }
 
 private:
     traffic::ScheduleBuilder builder_;
+    std::vector<std::uint8_t> in_scratch_;
 };
 
 traffic::Schedule whole_schedule(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of,
                                  const Tuning& tuning) {
+    return whole(algorithm, group, call_of, tuning).schedule;
+}
+
+Whole whole(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of, const Tuning& tuning) {
     if (call_of.size() != 1 && call_of.size() != group.size)
         throw UsageError(
             fmt::format("a schedule of {} ranks needs one call or as many, not {}", group.size, call_of.size()));
-    WholeSchedule whole(group.size);
+    WholeSchedule parts(group.size);
     Group one = group;
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
         const Call& call = call_of[call_of.size() == 1 ? 0 : rank];
@@ -144,9 +155,9 @@ traffic::Schedule whole_schedule(const Algorithm& algorithm, const Group& group,
         check(algorithm, one, call);
         Writer writer(group.size, one.me);
         algorithm.write(one, call, tuning, writer);
-        whole.add(writer);
+        parts.add(writer);
     }
-    return whole.finish();
+    return parts.finish();
 }
 
 }  // namespace loom::coll

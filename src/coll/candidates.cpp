@@ -4,6 +4,8 @@
 #include <bit>
 #include <numeric>
 
+#include "coll/whole.hpp"
+
 namespace loom::coll {
 
 namespace {
@@ -168,8 +170,8 @@ private:
                                 std::uint64_t bytes) const {
         const Model model(group_, call_, size, bytes);
         if (!algorithm.fits(model.group(), model.call())) return never;
-        const traffic::Schedule schedule = whole_schedule(algorithm, model.group(), model.calls(), tuning);
-        return model::walk(schedule, charges_, model.group().hosts).finish();
+        const Whole all = whole(algorithm, model.group(), model.calls(), tuning);
+        return model::walk(all.schedule, charges_, model.group().hosts, all.in_scratch).finish();
     }
 
     const Group& group_;

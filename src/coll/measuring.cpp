@@ -34,13 +34,34 @@ std::span<const std::byte> bytes_of(const Command& command) {
 
 constexpr std::uint64_t large_1 = 64 * 1024, large_2 = 512 * 1024;
 
-void serve_rounds(Talk& talk, const Command& command, std::vector<std::byte>& buffer) {
-    const std::uint64_t bytes = std::max<std::uint64_t>(command.bytes, 1);
-    buffer.resize(std::max<std::size_t>(buffer.size(), bytes));
+// Memory of the kind that was asked for.
+class Memory {
+public:
+    Memory(transport::Transport& transport, std::uint64_t bytes, bool shared) : transport_(transport) {
+        if (shared)
+            shared_ = transport.allocate(std::max<std::uint64_t>(bytes, 1));
+        else
+            own_.resize(bytes);
+        span_ = (shared ? shared_ : std::span(own_)).first(bytes);
+    }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+    ~Memory() {
+        if (!shared_.empty()) transport_.release(shared_);
+    }
+    [[nodiscard]] std::span<std::byte> span() const { return span_; }
+
+private:
+    transport::Transport& transport_;
+    std::vector<std::byte> own_;
+    std::span<std::byte> shared_, span_;
+};
+
+void serve_rounds(Talk& talk, const Command& command) {
+    const Memory buffer(talk.transport(), command.bytes, command.shared != 0);
     std::vector<Message> messages(command.count);
     const auto post = [&] {
-        for (Message& message : messages)
-            talk.start_receive(Rank{0}, Talk::About::data, std::span(buffer).first(command.bytes), message);
+        for (Message& message : messages) talk.start_receive(Rank{0}, Talk::About::data, buffer.span(), message);
     };
     post();
     talk.send(Rank{0}, Talk::About::ready, {});
@@ -64,7 +85,8 @@ class Meter {
 public:
     Meter(Talk& talk, Rank partner) : talk_(talk), partner_(partner) {}
 
-    [[nodiscard]] Trip trip(std::uint32_t count, std::uint64_t bytes, std::uint32_t most_rounds) {
+    [[nodiscard]] Trip trip(std::uint32_t count, std::uint64_t bytes, std::uint32_t most_rounds, bool shared = false) {
+        shared_ = shared;
         run(count, bytes, 2);  // caches, page tables and registrations
         const Clock::time_point begin = Clock::now();
         run(count, bytes, 3);
@@ -91,10 +113,10 @@ private:
     static constexpr double longest_phase = 0.003;  // seconds
 
     void run(std::uint32_t count, std::uint64_t bytes, std::uint32_t rounds) {
-        const Command command{Command::Kind::rounds, count, rounds, 0, bytes};
+        const Command command{Command::Kind::rounds, count, rounds, shared_ ? 1u : 0u, bytes};
         talk_.send(partner_, Talk::About::command, bytes_of(command));
         buffer_.resize(std::max<std::size_t>(buffer_.size(), std::max<std::uint64_t>(bytes, 1)));
-        answer_.resize(buffer_.size());
+        const Memory answers(talk_.transport(), bytes, shared_);
         whole_.clear();
         first_.clear();
         rest_.clear();
@@ -102,7 +124,7 @@ private:
         talk_.receive(partner_, Talk::About::ready, {});
         for (std::uint32_t round = 0; round < rounds; ++round) {
             Message answer;
-            talk_.start_receive(partner_, Talk::About::answer, std::span(answer_).first(bytes), answer);
+            talk_.start_receive(partner_, Talk::About::answer, answers.span(), answer);
             const Clock::time_point begin = Clock::now();
             talk_.start_send(partner_, Talk::About::data, std::span(buffer_).first(bytes), messages[0]);
             const Clock::time_point one = Clock::now();
@@ -129,7 +151,8 @@ private:
 
     Talk& talk_;
     Rank partner_;
-    std::vector<std::byte> buffer_, answer_;
+    std::vector<std::byte> buffer_;
+    bool shared_ = false;
     std::vector<Time> whole_, first_, rest_;
 };
 
@@ -226,6 +249,11 @@ model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip
     const Time rest = Time{large.whole.ps / 2} - Time{byte * static_cast<std::int64_t>(large_1)};
     costs.large.latency = std::max(small.latency, rest - small.send - small.send_first - small.take);
     costs.ready = half;
+    if (way == Way::near) {
+        const Trip shared = meter.trip(1, large_1, 9, true), longer = meter.trip(1, large_2, 7, true);
+        costs.shared_byte = std::min(per_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
+        costs.copying = model::Copying::by_fewer;
+    }
     return costs;
 }
 
@@ -237,7 +265,7 @@ std::vector<std::byte> serve(Talk& talk) {
         Command command;
         talk.receive(Rank{0}, Talk::About::command, std::as_writable_bytes(std::span(&command, 1)));
         if (command.kind == Command::Kind::rounds) {
-            serve_rounds(talk, command, buffer);
+            serve_rounds(talk, command);
         } else if (command.kind == Command::Kind::take) {
             buffer.resize(std::max<std::size_t>(buffer.size(), command.bytes));
             talk.receive(Rank{0}, Talk::About::data, std::span(buffer).first(command.bytes));

@@ -21,7 +21,7 @@ struct Command {
     Kind kind = Kind::end;
     std::uint32_t count = 0;
     std::uint32_t rounds = 0;
-    std::uint32_t unused = 0;
+    std::uint32_t shared = 0;  // receive into memory of Transport::allocate
     std::uint64_t bytes = 0;
 };
 

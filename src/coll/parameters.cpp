@@ -148,7 +148,7 @@ model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32
     model::MessageCosts large = small;
     large.latency = nanoseconds(500);
     large.take_byte = 0;
-    charges.way = {small, large, 8192, nanoseconds(500)};
+    charges.way = {small, large, 8192, nanoseconds(500), model::Copying::by_fewer, 60};
     charges.waits_for = model::Large::ready;
     charges.free = 16;
     charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
@@ -168,6 +168,7 @@ model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32
     if (several) {
         charges.free = 4;
         charges.far = charges.way;
+        charges.far->copying = model::Copying::by_costs;
         for (model::MessageCosts* costs : {&charges.far->small, &charges.far->large}) {
             costs->latency += microseconds(5);
             costs->gap = nanoseconds(500);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "coll/choice.hpp"
+#include "coll/whole.hpp"
 #include "loom/base/error.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/world.hpp"
@@ -79,9 +80,9 @@ TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
     call.element = 8;
 
     for (const Candidate& each : candidates(given.group, call, given.charges)) {
-        const traffic::Schedule schedule =
-            whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
-        EXPECT_EQ(each.predicted, model::walk(schedule, given.charges, given.host_of).finish());
+        const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+        EXPECT_EQ(each.predicted, model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish());
+        EXPECT_EQ(all.schedule, whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning));
     }
 }
 
@@ -95,9 +96,9 @@ TEST(Candidates, OfLargeGroupsGrowLikeTheirSchedules) {
         call.element = 8;
 
         for (const Candidate& each : candidates(given.group, call, given.charges)) {
-            const traffic::Schedule schedule =
-                whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
-            const double exact = model::walk(schedule, given.charges, given.host_of).finish().microseconds();
+            const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+            const double exact =
+                model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish().microseconds();
             EXPECT_GT(each.predicted.microseconds(), exact / 3) << describe(each.algorithm->name, each.tuning);
             EXPECT_LT(each.predicted.microseconds(), exact * 3) << describe(each.algorithm->name, each.tuning);
         }
@@ -113,9 +114,9 @@ TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
     int segmented = 0;
     for (const Candidate& each : candidates(given.group, call, given.charges)) {
         if (each.tuning.segment == 0) continue;
-        const traffic::Schedule schedule =
-            whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
-        const double exact = model::walk(schedule, given.charges, given.host_of).finish().microseconds();
+        const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+        const double exact =
+            model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish().microseconds();
         EXPECT_NEAR(each.predicted.microseconds(), exact, exact / 20) << describe(each.algorithm->name, each.tuning);
         ++segmented;
     }
