@@ -17,7 +17,7 @@ using coll::Task;
 constexpr double slow_cell = 1.1;
 
 double bound_of(Who who) {
-    return who == Who::native ? 0.7 : 1.0;
+    return who == Who::preloaded ? 1.0 : 0.7;
 }
 
 // MPICH's ranks do not give way to each other: with more of them than cores a small operation takes a time slice or
@@ -29,9 +29,11 @@ bool crawling_size(std::uint64_t bytes) {
     return bytes <= 8 || bytes == 32768;
 }
 
+constexpr const char* cells_layout = "{:<21} {:>5} {:>8} {:>10} {:>10} {:>11} {:>10} {:>10} {:>20} {:>20} {:>20}\n";
+
 void print_cells_header() {
-    fmt::print("{:<21} {:>5} {:>8} {:>11} {:>11} {:>11} {:>11} {:>20} {:>20}\n", "coll, us", "ranks", "bytes", "native",
-               "libloom-mpi", "Open MPI", "MPICH", "native/Open MPI", "libloom-mpi/it");
+    fmt::print(fmt::runtime(cells_layout), "coll, us", "ranks", "bytes", "native", "allocated", "libloom-mpi",
+               "Open MPI", "MPICH", "native/Open MPI", "allocated/it", "libloom-mpi/it");
 }
 
 std::string text(const Interval& interval) {
@@ -45,15 +47,15 @@ void print(const CollCell& cell) {
         const auto found = cell.seconds.find(who);
         return found == cell.seconds.end() ? "" : fmt::format("{:.2f}", median(found->second) * 1e6);
     };
-    fmt::print("{:<21} {:>5} {:>8} {:>11} {:>11} {:>11} {:>11} {:>20} {:>20}\n", cell.operation, cell.ranks, cell.bytes,
-               time(Who::native), time(Who::preloaded), time(Who::openmpi), time(Who::mpich),
-               text(cell.to_openmpi(Who::native)), text(cell.to_openmpi(Who::preloaded)));
+    fmt::print(fmt::runtime(cells_layout), cell.operation, cell.ranks, cell.bytes, time(Who::native), time(Who::shared),
+               time(Who::preloaded), time(Who::openmpi), time(Who::mpich), text(cell.to_openmpi(Who::native)),
+               text(cell.to_openmpi(Who::shared)), text(cell.to_openmpi(Who::preloaded)));
     for (const auto& [who, why] : cell.failures) fmt::print("    {}: {}\n", to_string(who), why);
     std::fflush(stdout);
 }
 
 std::vector<Who> contenders(const Plan& plan) {
-    if (plan.peers == Peers::none) return {Who::native};
+    if (plan.peers == Peers::none) return {Who::native, Who::shared};
     return {std::begin(everybody), std::end(everybody)};
 }
 
@@ -100,7 +102,7 @@ CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>
 
 // What the cells of one operation come to.
 void judge(std::span<const CollCell> cells, std::vector<CollPromise>& promises) {
-    for (const Who who : {Who::native, Who::preloaded}) {
+    for (const Who who : {Who::native, Who::shared, Who::preloaded}) {
         CollPromise promise{who, cells[0].operation, cells[0].ranks, {}, bound_of(who), {}};
         std::vector<Pair> pairs;
         for (const CollCell& cell : cells) {
@@ -218,7 +220,7 @@ CollResults measure_coll(const Plan& plan) {
             judge(std::span(results.cells).subspan(first), results.promises);
         }
         for (const auto& contestant : contestants)
-            if (contestant && !crawls(contestant->who(), ranks))
+            if (contestant && contestant->who() != Who::shared && !crawls(contestant->who(), ranks))
                 measure_starts(plan, ranks, *contestant, results.starts);
     }
     print(results.promises);
@@ -233,7 +235,7 @@ std::string to_json(const CollResults& results) {
         nlohmann::json object = {{"operation", cell.operation}, {"ranks", cell.ranks}, {"bytes", cell.bytes}};
         for (const auto& [who, seconds] : cell.seconds) object["seconds"][to_string(who)] = seconds;
         for (const auto& [who, why] : cell.failures) object["failures"][to_string(who)] = why;
-        for (const Who who : {Who::native, Who::preloaded, Who::mpich})
+        for (const Who who : {Who::native, Who::shared, Who::preloaded, Who::mpich})
             object["to_openmpi"][to_string(who)] = json(cell.to_openmpi(who));
         out["cells"].push_back(std::move(object));
     }

@@ -21,6 +21,8 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
     const std::string count = std::to_string(ranks);
     switch (who) {
         case Who::native:
+        case Who::shared:
+            if (who == Who::shared) command.environment.emplace_back("LOOM_BENCH_MEMORY", "shared");
             words = {LOOM_PROGRAM, "run", "-n", count};
             if (bound) words.emplace_back("--bind");
             words.insert(words.end(), {LOOM_COLL_NATIVE, board});
@@ -57,6 +59,8 @@ const char* to_string(Who who) {
     switch (who) {
         case Who::native:
             return "native";
+        case Who::shared:
+            return "allocated";
         case Who::preloaded:
             return "libloom-mpi";
         case Who::openmpi:

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "coll/board.hpp"
+#include "contest/board.hpp"
 #include "peer/harness/process.hpp"
 #include "support/network/namespaces.hpp"
 
@@ -15,12 +15,13 @@ namespace loom::bench {
 
 enum class Who : unsigned char {
     native,     // Loomband's own API under `loom run`
+    shared,     // the same with its data in memory that the library allocated
     preloaded,  // an MPI program under Open MPI with libloom-mpi loaded
     openmpi,
     mpich,
 };
-inline constexpr Who everybody[] = {Who::native, Who::preloaded, Who::openmpi, Who::mpich};
-[[nodiscard]] const char* to_string(Who who);  // "native", "libloom-mpi", "Open MPI", "MPICH"
+inline constexpr Who everybody[] = {Who::native, Who::shared, Who::preloaded, Who::openmpi, Who::mpich};
+[[nodiscard]] const char* to_string(Who who);  // "native", "allocated", "libloom-mpi", "Open MPI", "MPICH"
 
 // The ranks of one contestant, asleep until asked. They end with this object.
 class Contestant {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "coll/operation.hpp"
+#include "contest/operation.hpp"
 
 namespace loom::bench::coll {
 
@@ -21,6 +21,9 @@ public:
     // One line: who carries the bytes.
     [[nodiscard]] virtual std::string description() const = 0;
 
+    // Memory for input or output, page-aligned; stays until the library ends.
+    [[nodiscard]] virtual std::byte* allocate(std::uint64_t bytes) = 0;
+
     // What start() will start from now on. The shape and the buffers stay until release().
     virtual void prepare(const Shape& shape, std::byte* input, std::byte* output, Kept kept) = 0;
     virtual void start() = 0;
@@ -31,6 +34,9 @@ public:
     // False where the library has no such choice.
     [[nodiscard]] virtual bool set_progress(Progress how) = 0;
 };
+
+// Ordinary memory, for libraries that have no other. Throws std::bad_alloc.
+[[nodiscard]] std::byte* ordinary_memory(std::uint64_t bytes);
 
 // Collective over the ranks that were started together. Throws std::exception.
 [[nodiscard]] std::unique_ptr<Library> open_library(int& argc, char**& argv);

@@ -1,4 +1,4 @@
-#include "coll/operation.hpp"
+#include "contest/operation.hpp"
 
 #include <algorithm>
 #include <cstring>

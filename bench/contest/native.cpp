@@ -1,10 +1,12 @@
 // Loomband's own collectives.
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
-#include "coll/library.hpp"
+#include "contest/library.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/operations.hpp"
 #include "loom/coll/world.hpp"
@@ -80,6 +82,13 @@ public:
     [[nodiscard]] std::uint32_t rank() const override { return world_->rank().value; }
     [[nodiscard]] std::uint32_t ranks() const override { return world_->size(); }
     [[nodiscard]] std::string description() const override { return world_->transport().description(); }
+
+    // LOOM_BENCH_MEMORY=shared: from the transport, as programs can have it. Otherwise as most programs have it.
+    [[nodiscard]] std::byte* allocate(std::uint64_t bytes) override {
+        const char* const memory = std::getenv("LOOM_BENCH_MEMORY");
+        if (memory == nullptr || std::string_view(memory) != "shared") return ordinary_memory(bytes);
+        return world_->transport().allocate(bytes).data();
+    }
 
     void prepare(const Shape& shape, std::byte* input, std::byte* output, Kept kept) override {
         blocks_.assign(shape.blocks(), shape.bytes);

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "coll/library.hpp"
+#include "contest/library.hpp"
 
 namespace loom::bench::coll {
 

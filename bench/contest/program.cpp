@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "coll/board.hpp"
+#include "contest/board.hpp"
 
 namespace loom::bench::coll {
 namespace {
@@ -55,22 +55,16 @@ double processor_seconds() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Memory that stays at its place: what libraries remember of it stays true.
+// Memory that stays at its place while it is large enough: what libraries remember of it stays true.
 class Memory {
 public:
-    [[nodiscard]] std::byte* take(std::uint64_t bytes) {
+    [[nodiscard]] std::byte* take(Library& library, std::uint64_t bytes) {
         if (bytes > bytes_) {
-            std::free(memory_);
             bytes_ = std::max<std::uint64_t>(bytes, std::uint64_t{1} << 20);
-            memory_ = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes_ + 4095) / 4096 * 4096));
-            if (memory_ == nullptr) throw std::bad_alloc();
+            memory_ = library.allocate(bytes_);
         }
         return memory_;
     }
-    Memory() = default;
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    ~Memory() { std::free(memory_); }
 
 private:
     std::byte* memory_ = nullptr;
@@ -122,8 +116,8 @@ private:
     void obey(const Order& order) {
         Shape shape{order.operation, order.bytes, rank_, ranks_, {}};
         if (has_neighbours(order.operation)) shape.neighbours = neighbours_of(rank_, ranks_);
-        std::byte* const input = input_.take(shape.input_bytes());
-        std::byte* const output = output_.take(shape.output_bytes());
+        std::byte* const input = input_.take(library_, shape.input_bytes());
+        std::byte* const output = output_.take(library_, shape.output_bytes());
         if (!library_.set_progress(order.progress)) throw std::runtime_error("no such progress in this library");
         if (order.task == Task::check) fill(shape, input, output);
         library_.prepare(shape, input, output, order.kept);
@@ -304,6 +298,13 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+std::byte* ordinary_memory(std::uint64_t bytes) {
+    void* const memory = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+    if (memory == nullptr) throw std::bad_alloc();
+    return static_cast<std::byte*>(memory);
+}
+
 }  // namespace loom::bench::coll
 
 int main(int argc, char** argv) {

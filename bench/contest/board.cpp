@@ -1,4 +1,4 @@
-#include "coll/board.hpp"
+#include "contest/board.hpp"
 
 #include <fcntl.h>
 #include <linux/futex.h>

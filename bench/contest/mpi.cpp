@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "coll/library.hpp"
+#include "contest/library.hpp"
 
 namespace loom::bench::coll {
 namespace {
@@ -54,6 +54,7 @@ public:
         return all.substr(0, all.find_first_of(",\n"));
     }
 
+    [[nodiscard]] std::byte* allocate(std::uint64_t bytes) override { return ordinary_memory(bytes); }
     void prepare(const Shape& shape, std::byte* input, std::byte* output, Kept kept) override {
         shape_ = shape;
         in_ = input;
