@@ -18,6 +18,7 @@
 #include "loom/base/error.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "transport/launch/exchange.hpp"
+#include "transport/launch/guard.hpp"
 #include "transport/launch/process.hpp"
 #include "transport/launch/tagger.hpp"
 
@@ -64,15 +65,15 @@ private:
 };
 
 // While it lives we inherit the orphans of our ranks, and can wait for their end.
-class Guardian {
+class Heir {
 public:
-    Guardian() {
+    Heir() {
         prctl(PR_GET_CHILD_SUBREAPER, &before_);
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     }
-    ~Guardian() { prctl(PR_SET_CHILD_SUBREAPER, before_); }
-    Guardian(const Guardian&) = delete;
-    Guardian& operator=(const Guardian&) = delete;
+    ~Heir() { prctl(PR_SET_CHILD_SUBREAPER, before_); }
+    Heir(const Heir&) = delete;
+    Heir& operator=(const Heir&) = delete;
 
 private:
     int before_ = 0;
@@ -174,7 +175,8 @@ private:
     const Launch& launch_;
     Clock::time_point begin_ = Clock::now();
     Signals signals_;
-    Guardian guardian_;
+    Heir heir_;
+    Guard guard_;
     Exchange exchange_;
     std::vector<Member> members_;
     std::vector<std::unique_ptr<Stream>> streams_;
@@ -245,8 +247,10 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     for (const auto& other : streams_) start.not_its.push_back(other->from.number());
     if (terminal_to_first_.open()) start.not_its.push_back(terminal_to_first_.number());
     start.not_its.push_back(signals_.descriptor());
+    start.not_its.push_back(guard_.descriptor());
 
     member.process = launching::start(start);
+    guard_.watch(member.process.pid);
     member.running = true;
     ++running_;
 }
@@ -387,6 +391,7 @@ void Job::reap(Rank rank) {
     if (waitpid(member.process.pid, &status, 0) != member.process.pid) return;
     while (waitpid(-member.process.pid, nullptr, 0) > 0) {
     }
+    guard_.forget(member.process.pid);
     read_socket(rank);  // its last words
     member.running = false;
     member.process.handle.close();
