@@ -1,0 +1,134 @@
+// Calls that make communicators. A barrier that does not block comes first, so that pending operations of ours go on
+// while ranks are waited for; what follows is short, everyone being there.
+#include "mpi/abi/library.hpp"
+#include "mpi/abi/requests.hpp"
+
+namespace loom::mpi {
+
+namespace {
+
+// Everyone of `parent` is in the constructor when it returns. Always, not only when this rank has something pending:
+// others may.
+void gather_ranks(MPI_Comm parent) {
+    const Comm* comm = nullptr;
+    {
+        const Guard guard;
+        comm = find_comm(parent);
+    }
+    if (comm == nullptr || comm->handed_back) return;
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (PMPI_Ibarrier(parent, &request) == MPI_SUCCESS) wait_native(&request, MPI_STATUS_IGNORE);
+}
+
+template <class Make>
+int construct(MPI_Comm parent, MPI_Comm* made, Make&& make) {
+    if (library().world == nullptr) return make();
+    gather_ranks(parent);
+    const Deputy deputy;  // where the barrier could not be
+    const int result = make();
+    if (result == MPI_SUCCESS) adopt(*made);
+    return result;
+}
+
+// The context comes from the first rank, in a broadcast of ours beside MPI's duplication.
+int duplicate_in_background(Comm& parent, MPI_Comm* made, MPI_Request* request) {
+    Entry& entry = take_entry();
+    entry.duplication = std::make_unique<Entry::Duplication>();
+    Entry::Duplication& what = *entry.duplication;
+    what.where = made;
+    if (parent.rank == 0) what.context = take_context();
+    coll::Call call;
+    call.what = coll::Collective::broadcast;
+    call.bytes = sizeof what.context;
+    if (const int error = PMPI_Comm_idup(parent.handle, made, &what.native); error != MPI_SUCCESS) return error;
+    try {
+        entry.request = parent.group->start(call, {nullptr, reinterpret_cast<std::byte*>(&what.context)});
+    } catch (const std::exception& error) {
+        return report_failure(parent.handle, error);
+    }
+    activate(entry, parent);
+    *request = entry.handle;
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+}  // namespace loom::mpi
+
+using loom::mpi::construct;
+
+extern "C" {
+
+int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_dup(comm, made); });
+}
+int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_dup_with_info(comm, info, made); });
+}
+int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    const loom::mpi::Guard guard;
+    loom::mpi::Comm* parent = loom::mpi::library().world == nullptr ? nullptr : loom::mpi::find_comm(comm);
+    if (parent == nullptr || parent->handed_back) return PMPI_Comm_idup(comm, made, request);
+    return loom::mpi::duplicate_in_background(*parent, made, request);
+}
+int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_split(comm, colour, key, made); });
+}
+int MPI_Comm_split_type(MPI_Comm comm, int kind, int key, MPI_Info info, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_split_type(comm, kind, key, info, made); });
+}
+int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_create(comm, group, made); });
+}
+// Only the group's ranks call it: there is nobody to wait for with a barrier of the parent.
+int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Comm* made) {
+    return construct(MPI_COMM_NULL, made, [&] { return PMPI_Comm_create_group(comm, group, tag, made); });
+}
+int MPI_Cart_create(MPI_Comm comm, int dimensions, const int* dims, const int* periods, int reorder, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Cart_create(comm, dimensions, dims, periods, reorder, made); });
+}
+int MPI_Cart_sub(MPI_Comm comm, const int* remain, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Cart_sub(comm, remain, made); });
+}
+int MPI_Graph_create(MPI_Comm comm, int nodes, const int* index, const int* edges, int reorder, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Graph_create(comm, nodes, index, edges, reorder, made); });
+}
+int MPI_Dist_graph_create(MPI_Comm comm, int nodes, const int* sources, const int* degrees, const int* destinations,
+                          const int* weights, MPI_Info info, int reorder, MPI_Comm* made) {
+    return construct(comm, made, [&] {
+        return PMPI_Dist_graph_create(comm, nodes, sources, degrees, destinations, weights, info, reorder, made);
+    });
+}
+int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int* sources, const int* in_weights, int out,
+                                   const int* destinations, const int* out_weights, MPI_Info info, int reorder,
+                                   MPI_Comm* made) {
+    return construct(comm, made, [&] {
+        return PMPI_Dist_graph_create_adjacent(comm, in, sources, in_weights, out, destinations, out_weights, info,
+                                               reorder, made);
+    });
+}
+int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm* made) {
+    return construct(local, made, [&] { return PMPI_Intercomm_create(local, leader, peer, remote_leader, tag, made); });
+}
+int MPI_Intercomm_merge(MPI_Comm inter, int high, MPI_Comm* made) {
+    return construct(inter, made, [&] { return PMPI_Intercomm_merge(inter, high, made); });
+}
+int MPI_Comm_spawn(const char* command, char** argv, int processes, MPI_Info info, int root, MPI_Comm comm,
+                   MPI_Comm* made, int* errors) {
+    return construct(comm, made,
+                     [&] { return PMPI_Comm_spawn(command, argv, processes, info, root, comm, made, errors); });
+}
+int MPI_Comm_spawn_multiple(int count, char** commands, char*** argvs, const int* processes, const MPI_Info* infos,
+                            int root, MPI_Comm comm, MPI_Comm* made, int* errors) {
+    return construct(comm, made, [&] {
+        return PMPI_Comm_spawn_multiple(count, commands, argvs, processes, infos, root, comm, made, errors);
+    });
+}
+int MPI_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_accept(port, info, root, comm, made); });
+}
+int MPI_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
+    return construct(comm, made, [&] { return PMPI_Comm_connect(port, info, root, comm, made); });
+}
+
+}  // extern "C"

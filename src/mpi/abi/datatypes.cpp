@@ -1,0 +1,216 @@
+#include "mpi/abi/datatypes.hpp"
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+
+#include "mpi/abi/library.hpp"
+
+namespace loom::mpi {
+
+namespace {
+
+struct Types {
+    Handles<Type> known;
+    MPI_Datatype last_handle = MPI_DATATYPE_NULL;
+    const Type* last = nullptr;
+    int keyval = MPI_KEYVAL_INVALID;
+};
+
+Types& types() {
+    static Types* const all = new Types;
+    return *all;
+}
+
+template <class T>
+constexpr Scalar integer() {
+    constexpr bool is_signed = std::is_signed_v<T>;
+    switch (sizeof(T)) {
+        case 1:
+            return is_signed ? Scalar::i8 : Scalar::u8;
+        case 2:
+            return is_signed ? Scalar::i16 : Scalar::u16;
+        case 4:
+            return is_signed ? Scalar::i32 : Scalar::u32;
+        default:
+            return is_signed ? Scalar::i64 : Scalar::u64;
+    }
+}
+
+// Whether packing an element changes nothing: a pattern of 16-bit numbers, their low bytes and then their high ones, is
+// packed and compared.
+bool packs_in_order(MPI_Datatype handle, const Type& type) {
+    const auto bytes = static_cast<std::size_t>(type.span);
+    if (type.size != bytes) return false;
+    if (bytes > (std::size_t{1} << 16)) return false;  // packing costs little beside such an element
+    std::vector<std::byte> memory(bytes + 1), packed(bytes + 1);
+    for (const unsigned shift : {0u, 8u}) {
+        for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<std::byte>(i >> shift);
+        int position = 0;
+        PMPI_Pack(memory.data() - type.first, 1, handle, packed.data(), static_cast<int>(bytes), &position,
+                  MPI_COMM_SELF);
+        if (static_cast<std::size_t>(position) != bytes || std::memcmp(memory.data(), packed.data(), bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+Type examine(MPI_Datatype handle) {
+    Type type;
+    int size = 0;
+    MPI_Aint first = 0;
+    PMPI_Type_size(handle, &size);
+    type.size = static_cast<std::uint64_t>(size);
+    PMPI_Type_get_extent(handle, &first, &type.extent);
+    PMPI_Type_get_true_extent(handle, &type.first, &type.span);
+    if (size == MPI_UNDEFINED) {  // more than int holds
+        MPI_Count wide = 0;
+        PMPI_Type_size_x(handle, &wide);
+        type.size = static_cast<std::uint64_t>(wide);
+    }
+    return type;
+}
+
+void settle(MPI_Datatype handle, Type& type) {
+    type.dense = type.size == 0 || packs_in_order(handle, type);
+    type.contiguous =
+        type.size == 0 || (type.dense && type.first == 0 && type.extent == static_cast<MPI_Aint>(type.size));
+}
+
+void learn(MPI_Datatype handle, Scalar scalar) {
+    if (handle == MPI_DATATYPE_NULL) return;
+    Type type = examine(handle);
+    if (type.size == 0) return;  // the library was built without it
+    settle(handle, type);
+    type.scalar = scalar;
+    types().known.put(key_of(handle), new Type(type));
+}
+
+template <class T>
+void learn_integer(MPI_Datatype handle) {
+    learn(handle, integer<T>());
+}
+
+void learn_fortran_integer(MPI_Datatype handle) {
+    if (handle == MPI_DATATYPE_NULL) return;
+    const std::uint64_t size = examine(handle).size;
+    if (size == 0 || size > 8) return;
+    learn(handle, size == 1 ? Scalar::i8 : size == 2 ? Scalar::i16 : size == 4 ? Scalar::i32 : Scalar::i64);
+}
+
+int type_freed(MPI_Datatype handle, int, void* value, void*) {
+    const Guard guard;
+    types().known.remove(key_of(handle));
+    types().last_handle = MPI_DATATYPE_NULL;
+    types().last = nullptr;
+    delete static_cast<Type*>(value);
+    return MPI_SUCCESS;
+}
+
+template <class Step>
+void in_steps(const Piece& piece, Step&& step) {
+    const std::uint64_t most = piece.size == 0 ? INT_MAX : std::max<std::uint64_t>(1, INT_MAX / piece.size);
+    for (std::uint64_t done = 0; done < piece.count;) {
+        const std::uint64_t now = std::min(most, piece.count - done);
+        step(piece.memory + static_cast<MPI_Aint>(done) * piece.extent, static_cast<int>(now), done * piece.size,
+             static_cast<int>(std::min<std::uint64_t>(now * piece.size, INT_MAX)));
+        done += now;
+    }
+}
+
+}  // namespace
+
+const Type* type_of(MPI_Datatype handle) {
+    Types& all = types();
+    const bool alone = !library().threads;
+    if (alone && handle == all.last_handle) return all.last;
+    if (handle == MPI_DATATYPE_NULL) return nullptr;
+    const Type* found = all.known.find(key_of(handle));
+    if (found == nullptr) {
+        auto fresh = std::make_unique<Type>(examine(handle));
+        settle(handle, *fresh);
+        if (PMPI_Type_set_attr(handle, all.keyval, fresh.get()) != MPI_SUCCESS) return nullptr;
+        found = fresh.get();
+        all.known.put(key_of(handle), fresh.release());
+    }
+    if (alone) {
+        all.last_handle = handle;
+        all.last = found;
+    }
+    return found;
+}
+
+void learn_types() {
+    PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, type_freed, &types().keyval, nullptr);
+    learn_integer<char>(MPI_CHAR);
+    learn_integer<signed char>(MPI_SIGNED_CHAR);
+    learn_integer<unsigned char>(MPI_UNSIGNED_CHAR);
+    learn_integer<short>(MPI_SHORT);
+    learn_integer<unsigned short>(MPI_UNSIGNED_SHORT);
+    learn_integer<int>(MPI_INT);
+    learn_integer<unsigned>(MPI_UNSIGNED);
+    learn_integer<long>(MPI_LONG);
+    learn_integer<unsigned long>(MPI_UNSIGNED_LONG);
+    learn_integer<long long>(MPI_LONG_LONG_INT);
+    learn_integer<unsigned long long>(MPI_UNSIGNED_LONG_LONG);
+    learn_integer<std::int8_t>(MPI_INT8_T);
+    learn_integer<std::int16_t>(MPI_INT16_T);
+    learn_integer<std::int32_t>(MPI_INT32_T);
+    learn_integer<std::int64_t>(MPI_INT64_T);
+    learn_integer<std::uint8_t>(MPI_UINT8_T);
+    learn_integer<std::uint16_t>(MPI_UINT16_T);
+    learn_integer<std::uint32_t>(MPI_UINT32_T);
+    learn_integer<std::uint64_t>(MPI_UINT64_T);
+    learn_integer<MPI_Aint>(MPI_AINT);
+    learn_integer<MPI_Offset>(MPI_OFFSET);
+    learn_integer<MPI_Count>(MPI_COUNT);
+    learn(MPI_FLOAT, Scalar::f32);
+    learn(MPI_DOUBLE, Scalar::f64);
+    learn(MPI_LONG_DOUBLE, Scalar::f80);
+    learn(MPI_C_FLOAT_COMPLEX, Scalar::c32);
+    learn(MPI_C_DOUBLE_COMPLEX, Scalar::c64);
+    learn(MPI_C_LONG_DOUBLE_COMPLEX, Scalar::c80);
+    learn(MPI_CXX_FLOAT_COMPLEX, Scalar::c32);
+    learn(MPI_CXX_DOUBLE_COMPLEX, Scalar::c64);
+    learn(MPI_CXX_LONG_DOUBLE_COMPLEX, Scalar::c80);
+    learn(MPI_C_BOOL, Scalar::logical8);
+    learn(MPI_CXX_BOOL, Scalar::logical8);
+    learn(MPI_BYTE, Scalar::byte);
+    learn(MPI_PACKED, Scalar::none);
+    learn(MPI_WCHAR, Scalar::none);
+    learn(MPI_FLOAT_INT, Scalar::f32_i32);
+    learn(MPI_DOUBLE_INT, Scalar::f64_i32);
+    learn(MPI_LONG_INT, Scalar::i64_i32);
+    learn(MPI_2INT, Scalar::i32_i32);
+    learn(MPI_SHORT_INT, Scalar::i16_i32);
+    learn(MPI_LONG_DOUBLE_INT, Scalar::f80_i32);
+    for (const MPI_Datatype type : {MPI_INTEGER, MPI_INTEGER1, MPI_INTEGER2, MPI_INTEGER4, MPI_INTEGER8})
+        learn_fortran_integer(type);
+    learn(MPI_REAL, Scalar::f32);
+    learn(MPI_REAL4, Scalar::f32);
+    learn(MPI_REAL8, Scalar::f64);
+    learn(MPI_DOUBLE_PRECISION, Scalar::f64);
+    learn(MPI_COMPLEX, Scalar::c32);
+    learn(MPI_DOUBLE_COMPLEX, Scalar::c64);
+    learn(MPI_LOGICAL, Scalar::logical32);
+    learn(MPI_CHARACTER, Scalar::none);
+    learn(MPI_2INTEGER, Scalar::i32_i32);
+    learn(MPI_2REAL, Scalar::f32_f32);
+    learn(MPI_2DOUBLE_PRECISION, Scalar::f64_f64);
+}
+
+void pack(const Piece& piece, std::byte* packed) {
+    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes) {
+        int position = 0;
+        PMPI_Pack(memory, count, piece.type, packed + at, bytes, &position, MPI_COMM_SELF);
+    });
+}
+
+void unpack(const Piece& piece, const std::byte* packed) {
+    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes) {
+        int position = 0;
+        PMPI_Unpack(const_cast<std::byte*>(packed) + at, bytes, &position, memory, count, piece.type, MPI_COMM_SELF);
+    });
+}
+
+}  // namespace loom::mpi

@@ -1,0 +1,154 @@
+// The one state of libloom-mpi.so: the world of ranks, what is known of communicators, and the account.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "loom/coll/world.hpp"
+#include "loom/mpi/account.hpp"
+#include "loom/transport/waiting.hpp"
+#include "mpi/handles.hpp"
+
+namespace loom::mpi {
+
+// Open MPI's handles are pointers, MPICH's are numbers.
+template <class Handle>
+[[nodiscard]] std::uint64_t key_of(Handle handle) {
+    if constexpr (std::is_pointer_v<Handle>)
+        return reinterpret_cast<std::uintptr_t>(handle);
+    else
+        return static_cast<std::uint32_t>(handle);
+}
+
+// Neighbours in MPI's order, no_rank for MPI_PROC_NULL.
+struct Topology {
+    std::vector<coll::Neighbours> by_rank;
+    std::optional<coll::Grid> grid;
+};
+
+// What is kept of a communicator of MPI.
+struct Comm {
+    MPI_Comm handle = MPI_COMM_NULL;
+    std::optional<Reason> handed_back;  // nothing of it can be taken over
+    std::optional<coll::Communicator> group;
+    std::uint32_t rank = 0, size = 0, context = 0;
+    std::unique_ptr<Topology> topology;
+    std::uint32_t pending = 0;  // operations started and not finished
+    bool freed = false;
+    coll::Request farewell;  // after the last operation: when everyone came, the context is free
+};
+
+struct Library {
+    bool opened = false;  // MPI_Init was seen, MPI_Finalize not yet
+    bool blocking = false;
+    std::string remark = "MPI_Init was not seen";  // why there is no world
+    std::unique_ptr<transport::Bootstrap> bootstrap;
+    std::unique_ptr<transport::Transport> transport;
+    std::unique_ptr<coll::World> world;
+    transport::Waiting waiting = transport::Waiting::yield;
+
+    bool threads = false;  // MPI_THREAD_MULTIPLE: everything of ours is behind the lock
+    std::recursive_mutex lock;
+    coll::Progress progress = coll::Progress::manual;  // as the user wants it
+    std::uint32_t foreign = 0;                         // pending operations that call MPI to reduce
+
+    Handles<Comm> comms;
+    MPI_Comm last_handle = MPI_COMM_NULL;
+    Comm* last_comm = nullptr;
+    std::vector<std::unique_ptr<Comm>> leaving;  // freed, their farewell pending
+    int comm_keyval = MPI_KEYVAL_INVALID;
+    std::uint32_t context_first = 0, context_share = 0, context_next = 0;
+    std::vector<bool> context_used;
+
+    std::uint32_t active = 0;  // requests started by the program and not finished
+    MPI_Status empty_status{};
+    Account account;
+};
+
+// Made on first use and never destroyed: MPI may be finalised after static objects are gone.
+[[nodiscard]] Library& library();
+
+// Taken around everything of ours when the program has several threads in MPI.
+class Guard {
+public:
+    Guard() : locked_(library().threads) {
+        if (locked_) library().lock.lock();
+    }
+    ~Guard() {
+        if (locked_) library().lock.unlock();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    bool locked_;
+};
+
+// communicators.cpp. Null: never seen.
+[[nodiscard]] Comm* find_comm(MPI_Comm handle);
+// After a constructor, by every rank of the new communicator: agrees on a context. MPI_COMM_NULL is fine.
+void adopt(MPI_Comm handle);
+// With a context that was agreed on already; a copy of `parent`.
+void adopt_copy(MPI_Comm handle, const Comm& parent, std::uint32_t context);
+// One of this rank's share; 0 when there is none left. Only the first rank of a new communicator asks.
+[[nodiscard]] std::uint32_t take_context();
+// The communicator is about to be freed.
+void forget(MPI_Comm handle);
+void operation_ended(Comm& comm);
+// Those that left and whose farewell is over.
+void bury();
+[[nodiscard]] std::unique_ptr<Topology> read_topology(MPI_Comm handle, std::uint32_t size);
+
+// open.cpp: what an exception of ours becomes in MPI's words; prints it.
+int report_failure(MPI_Comm comm, const std::exception& error);
+
+// Moves Loomband's operations forward; false when nothing happened.
+bool advance();
+
+// What to do between two fruitless looks at Loomband: now and then MPI's turn, then the core for others.
+class Pace {
+public:
+    void idle();
+
+private:
+    std::uint32_t looks_ = 0;
+};
+
+// Until `done()`: Loomband's progress and, through `done` or the pace, MPI's.
+template <class Done>
+void until(Done&& done) {
+    Pace pace;
+    while (!done())
+        if (!advance()) pace.idle();
+}
+
+// Waits for a request of the MPI library's own, our operations going on meanwhile.
+int wait_native(MPI_Request* request, MPI_Status* status);
+
+// Whether a blocking call of MPI must look after operations of ours.
+[[nodiscard]] inline bool busy() {
+    const Library& all = library();
+    return all.active != 0 && all.world != nullptr && all.world->pending() != 0;
+}
+
+// While it lives a thread looks after pending operations: for calls that only MPI can wait in.
+class Deputy {
+public:
+    Deputy();
+    ~Deputy();
+    Deputy(const Deputy&) = delete;
+    Deputy& operator=(const Deputy&) = delete;
+
+private:
+    bool working_ = false;
+};
+
+}  // namespace loom::mpi

@@ -1,0 +1,171 @@
+// MPI_Init opens Loomband's world, MPI_Finalize closes it and gives the account.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/transport/open.hpp"
+#include "mpi/abi/bootstrap.hpp"
+#include "mpi/abi/requests.hpp"
+
+namespace loom::mpi {
+
+namespace {
+
+std::string setting(const char* name) {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+bool switched_on(const char* name) {
+    const std::string value = setting(name);
+    return !value.empty() && value != "0" && value != "off" && value != "no";
+}
+
+int comm_freed(MPI_Comm handle, int, void*, void*) {
+    if (library().world != nullptr) forget(handle);
+    return MPI_SUCCESS;
+}
+
+// All ranks or none: one that cannot must not leave the others waiting.
+void open_world() {
+    Library& all = library();
+    std::string why;
+    try {
+        all.bootstrap = mpi_bootstrap();
+        all.transport = transport::open_transport(*all.bootstrap);
+    } catch (const std::exception& error) {
+        why = error.what();
+    }
+    int good = why.empty() ? 1 : 0, everywhere = 0;
+    PMPI_Allreduce(&good, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (everywhere == 0) {
+        all.transport.reset();
+        all.bootstrap.reset();
+        all.remark = why.empty() ? "another rank could not open its transport" : why;
+        return;
+    }
+    all.world = std::make_unique<coll::World>(*all.transport, all.bootstrap.get());
+    all.progress = all.world->progress_state().how;
+    all.waiting = all.transport->waiting();
+    all.remark.clear();
+}
+
+void open() {
+    Library& all = library();
+    all.opened = true;
+    if (setting("LOOM_MPI") == "off" || setting("LOOM_MPI") == "0") {
+        all.remark = "switched off by LOOM_MPI";
+        return;
+    }
+    all.blocking = switched_on("LOOM_MPI_BLOCKING");
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    all.threads = level == MPI_THREAD_MULTIPLE;
+    open_world();
+    if (all.world == nullptr) return;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, comm_freed, &all.comm_keyval, nullptr);
+    learn_types();
+    learn_operations();
+    open_requests();
+    adopt(MPI_COMM_WORLD);
+    adopt(MPI_COMM_SELF);
+}
+
+void give_account() {
+    Library& all = library();
+    const std::string where = setting("LOOM_MPI_REPORT");
+    if (where.empty() || where == "0") return;
+    int rank = 0, size = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    const auto mine = all.account.counters();
+    Account sum;
+    PMPI_Reduce(mine.data(), sum.counters().data(), static_cast<int>(mine.size()), MPI_UINT64_T, MPI_SUM, 0,
+                MPI_COMM_WORLD);
+    if (rank != 0) return;
+    const auto ranks = static_cast<std::uint32_t>(size);
+    if (where == "1") {
+        std::fputs(sum.table(ranks, all.remark).c_str(), stderr);
+        return;
+    }
+    try {
+        write_file(where, sum.json(ranks, all.remark));
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "loom-mpi: %s\n", error.what());
+    }
+}
+
+void close() {
+    Library& all = library();
+    if (!all.opened) return;
+    all.opened = false;
+    if (all.world != nullptr) {
+        until([&] {
+            bury();
+            return all.leaving.empty();
+        });
+        close_requests();
+        try {
+            all.world->close();
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "loom-mpi: %s\n", error.what());
+        }
+    }
+    give_account();
+    all.comms.each([](Comm& comm) { comm.group.reset(); });
+    all.world.reset();
+    all.transport.reset();
+    all.bootstrap.reset();
+    all.remark = "MPI_Finalize was called";
+}
+
+}  // namespace
+
+Library& library() {
+    static Library* const one = new Library;
+    return *one;
+}
+
+int report_failure(MPI_Comm comm, const std::exception& error) {
+    std::fprintf(stderr, "loom-mpi: %s\n", error.what());
+    PMPI_Comm_call_errhandler(comm, MPI_ERR_OTHER);
+    return MPI_ERR_OTHER;
+}
+
+// MPI is not called from the thread: operations that need MPI to reduce are left for later where MPI would mind.
+Deputy::Deputy() {
+    Library& all = library();
+    if (all.world == nullptr || !busy()) return;
+    if (all.progress != coll::Progress::manual || (all.foreign != 0 && !all.threads)) return;
+    all.world->set_progress(coll::Progress::thread);
+    working_ = true;
+}
+
+Deputy::~Deputy() {
+    if (working_) library().world->set_progress(coll::Progress::manual);
+}
+
+}  // namespace loom::mpi
+
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) {
+    const int result = PMPI_Init(argc, argv);
+    if (result == MPI_SUCCESS) loom::mpi::open();
+    return result;
+}
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    const int result = PMPI_Init_thread(argc, argv, required, provided);
+    if (result == MPI_SUCCESS) loom::mpi::open();
+    return result;
+}
+
+int MPI_Finalize(void) {
+    loom::mpi::close();
+    return PMPI_Finalize();
+}
+
+}  // extern "C"

@@ -1,0 +1,139 @@
+// Memory of MPI's arguments as Loomband sees it: as it lies where it has no gaps, else by way of staging buffers.
+#include <algorithm>
+
+#include "mpi/abi/collectives.hpp"
+
+namespace loom::mpi::prepare {
+
+namespace {
+
+// Where the lowest block begins: displacements may be negative, offsets of Loomband are not.
+struct Layout {
+    std::byte* base = nullptr;
+    bool good = true, direct = true;
+};
+
+const Type* type_at(const BlockList& list, std::uint32_t i) {
+    return type_of(list.types == nullptr ? list.type : list.types[i]);
+}
+
+MPI_Aint offset_of(const BlockList& list, std::uint32_t i, const Type& type) {
+    const MPI_Aint given = list.displacement(list.displacements, i);
+    return list.types == nullptr ? given * type.extent : given;
+}
+
+Layout lay_out(const void* memory, const BlockList& list, std::vector<std::uint64_t>& bytes,
+               std::vector<std::uint64_t>& at) {
+    bytes.resize(list.blocks);
+    at.resize(list.blocks);
+    Layout layout;
+    MPI_Aint lowest = 0;
+    for (std::uint32_t i = 0; i < list.blocks; ++i) {
+        const std::uint64_t count = list.count(list.counts, i);
+        const Type* type = type_at(list, i);
+        if (type == nullptr || static_cast<std::int64_t>(count) < 0) return {nullptr, false, false};
+        bytes[i] = count * type->size;
+        layout.direct &= type->in_order(count);
+        const MPI_Aint offset = bytes[i] == 0 ? 0 : offset_of(list, i, *type) + type->first;
+        at[i] = static_cast<std::uint64_t>(offset);
+        lowest = std::min(lowest, offset);
+    }
+    if (layout.direct)
+        for (std::uint64_t& offset : at) offset -= static_cast<std::uint64_t>(lowest);
+    layout.base = static_cast<std::byte*>(const_cast<void*>(memory)) + lowest;
+    return layout;
+}
+
+template <class Add>
+void stage(const void* memory, const BlockList& list, std::vector<std::uint64_t>& at, Add&& add) {
+    for (std::uint32_t i = 0; i < list.blocks; ++i) {
+        const Type& type = *type_at(list, i);
+        auto* block = static_cast<std::byte*>(const_cast<void*>(memory)) + offset_of(list, i, type);
+        at[i] = add(block, list.count(list.counts, i), list.types == nullptr ? list.type : list.types[i], type);
+    }
+}
+
+}  // namespace
+
+Run input(Preparation& p, const void* memory, MPI_Count count, MPI_Datatype handle) {
+    const Type* type = type_of(handle);
+    if (type == nullptr || count < 0) return {0, true};
+    const auto elements = static_cast<std::uint64_t>(count);
+    if (type->in_order(elements))
+        p.buffers.input = static_cast<const std::byte*>(memory) + type->first;
+    else
+        p.luggage().add_input(memory, elements, handle, *type);
+    return {elements * type->size, false};
+}
+
+Run output(Preparation& p, void* memory, MPI_Count count, MPI_Datatype handle, Baggage::Way way) {
+    const Type* type = type_of(handle);
+    if (type == nullptr || count < 0) return {0, true};
+    const auto elements = static_cast<std::uint64_t>(count);
+    if (type->in_order(elements))
+        p.buffers.output = static_cast<std::byte*>(memory) + type->first;
+    else
+        p.luggage().add_output(memory, elements, handle, *type, way);
+    return {elements * type->size, false};
+}
+
+bool input_blocks(Preparation& p, const void* memory, const BlockList& list) {
+    const Layout layout = lay_out(memory, list, p.lists.sent_bytes, p.lists.sent_at);
+    if (!layout.good) return false;
+    if (layout.direct)
+        p.buffers.input = layout.base;
+    else
+        stage(memory, list, p.lists.sent_at, [&](auto... piece) { return p.luggage().add_input(piece...); });
+    return true;
+}
+
+bool output_blocks(Preparation& p, void* memory, const BlockList& list, Baggage::Way way) {
+    const Layout layout = lay_out(memory, list, p.lists.received_bytes, p.lists.received_at);
+    if (!layout.good) return false;
+    if (layout.direct)
+        p.buffers.output = layout.base;
+    else
+        stage(memory, list, p.lists.received_at, [&](auto... piece) { return p.luggage().add_output(piece..., way); });
+    return true;
+}
+
+Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle) {
+    const Type* type = type_of(handle);
+    if (type == nullptr) return wrong;
+    const OperationKind kind = kind_of(op);
+    if (kind.predefined) {
+        p.reduction = kind.arithmetic ? kernel(*kind.arithmetic, type->scalar) : nullptr;
+        if (p.reduction == nullptr) return Reason::operation;
+    } else {
+        int commutes = 0;
+        if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return wrong;
+        p.reduction = p.luggage().add_reduction(op, handle, *type, commutes != 0);
+    }
+    p.call.element = std::max(p.reduction->element, 1u);
+    p.call.commutative = p.reduction->commutative;
+    return {};
+}
+
+// Our own loops take pairs with their padding, as they lie.
+Run reduced_input(Preparation& p, const void* memory, MPI_Count count, MPI_Datatype handle) {
+    if (p.baggage != nullptr) return input(p, memory, count, handle);
+    p.buffers.input = static_cast<const std::byte*>(memory);
+    return {static_cast<std::uint64_t>(count) * p.call.element, count < 0};
+}
+
+Run reduced_output(Preparation& p, void* memory, MPI_Count count, MPI_Datatype handle, Baggage::Way way) {
+    if (p.baggage != nullptr) return output(p, memory, count, handle, way);
+    p.buffers.output = static_cast<std::byte*>(memory);
+    return {static_cast<std::uint64_t>(count) * p.call.element, count < 0};
+}
+
+void settle(Preparation& p) {
+    p.call.sent = {p.lists.sent_bytes, p.lists.sent_at};
+    p.call.received = {p.lists.received_bytes, p.lists.received_at};
+    if (p.baggage == nullptr) return;
+    p.baggage->allocate();
+    if (p.baggage->input() != nullptr) p.buffers.input = p.baggage->input();
+    if (p.baggage->output() != nullptr) p.buffers.output = p.baggage->output();
+}
+
+}  // namespace loom::mpi::prepare

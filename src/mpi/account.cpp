@@ -1,0 +1,123 @@
+#include "loom/mpi/account.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "loom/base/table.hpp"
+
+namespace loom::mpi {
+
+namespace {
+
+constexpr std::array<std::string_view, operations> names{"barrier",
+                                                         "bcast",
+                                                         "gather",
+                                                         "gatherv",
+                                                         "scatter",
+                                                         "scatterv",
+                                                         "allgather",
+                                                         "allgatherv",
+                                                         "alltoall",
+                                                         "alltoallv",
+                                                         "alltoallw",
+                                                         "reduce",
+                                                         "allreduce",
+                                                         "reduce_scatter",
+                                                         "reduce_scatter_block",
+                                                         "scan",
+                                                         "exscan",
+                                                         "neighbor_allgather",
+                                                         "neighbor_allgatherv",
+                                                         "neighbor_alltoall",
+                                                         "neighbor_alltoallv",
+                                                         "neighbor_alltoallw"};
+
+constexpr std::array<std::string_view, reasons> why{
+    "blocking, not asked for (LOOM_MPI_BLOCKING=1)",
+    "Loomband is not in use",
+    "intercommunicator",
+    "ranks outside of MPI_COMM_WORLD",
+    "communicator made behind our back",
+    "too many communicators",
+    "no topology",
+    "reduction known to the MPI library alone",
+    "wrong arguments",
+};
+
+template <class Visit>
+void each_function(Visit&& visit) {
+    for (std::size_t form = 0; form < forms; ++form)
+        for (std::size_t operation = 0; operation < operations; ++operation)
+            visit(static_cast<Operation>(operation), static_cast<Form>(form));
+}
+
+}  // namespace
+
+std::string_view to_string(Reason reason) {
+    return why.at(static_cast<std::size_t>(reason));
+}
+
+std::string name_of(Operation operation, Form form) {
+    std::string name(names.at(static_cast<std::size_t>(operation)));
+    if (form == Form::nonblocking) return "MPI_I" + name;
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    return "MPI_" + name + (form == Form::persistent ? "_init" : "");
+}
+
+std::uint64_t Account::taken_of(Operation operation, Form form) const {
+    return const_cast<Account*>(this)->cell(operation, form, reasons);
+}
+
+std::uint64_t Account::handed_back_of(Operation operation, Form form, Reason reason) const {
+    return const_cast<Account*>(this)->cell(operation, form, static_cast<std::size_t>(reason));
+}
+
+double Account::share_taken() const {
+    std::uint64_t taken = 0, handed = 0;
+    each_function([&](Operation operation, Form form) {
+        taken += taken_of(operation, form);
+        for (std::size_t reason = 1; reason < reasons; ++reason)
+            handed += handed_back_of(operation, form, static_cast<Reason>(reason));
+    });
+    return taken + handed == 0 ? 1 : static_cast<double>(taken) / static_cast<double>(taken + handed);
+}
+
+std::string Account::table(std::uint32_t ranks, std::string_view remark) const {
+    std::string text =
+        fmt::format("Loomband: {:.1f} % of the collectives were taken over, {} ranks\n", 100 * share_taken(), ranks);
+    if (!remark.empty()) text += fmt::format("not in use: {}\n", remark);
+    Table table({{"calls of"}, {"taken over", Align::right}, {"handed back", Align::right}, {"why"}});
+    each_function([&](Operation operation, Form form) {
+        const std::uint64_t taken = taken_of(operation, form);
+        bool first = true;
+        const auto row = [&](std::uint64_t handed, std::string_view reason) {
+            table.row({first ? name_of(operation, form) : "", first ? std::to_string(taken) : "",
+                       std::to_string(handed), std::string(reason)});
+            first = false;
+        };
+        for (std::size_t reason = 0; reason < reasons; ++reason)
+            if (const std::uint64_t handed = handed_back_of(operation, form, static_cast<Reason>(reason)); handed != 0)
+                row(handed, why[reason]);
+        if (first && taken != 0) row(0, "");
+    });
+    return text + table.text();
+}
+
+std::string Account::json(std::uint32_t ranks, std::string_view remark) const {
+    nlohmann::ordered_json calls = nlohmann::ordered_json::object();
+    each_function([&](Operation operation, Form form) {
+        nlohmann::ordered_json handed = nlohmann::ordered_json::object();
+        for (std::size_t reason = 0; reason < reasons; ++reason)
+            if (const std::uint64_t count = handed_back_of(operation, form, static_cast<Reason>(reason)); count != 0)
+                handed[std::string(why[reason])] = count;
+        const std::uint64_t taken = taken_of(operation, form);
+        if (taken != 0 || !handed.empty())
+            calls[name_of(operation, form)] = {{"taken_over", taken}, {"handed_back", handed}};
+    });
+    const nlohmann::ordered_json object = {
+        {"ranks", ranks}, {"share_taken_over", share_taken()}, {"not_in_use", remark}, {"calls", calls}};
+    return object.dump(2) + "\n";
+}
+
+}  // namespace loom::mpi

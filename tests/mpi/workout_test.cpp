@@ -1,0 +1,109 @@
+// The workout (tests/mpi/workout), an MPI program that knows nothing of Loomband, with the library preloaded.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "support/process.hpp"
+
+namespace {
+
+using loom::test::Outcome;
+using loom::test::TemporaryFolder;
+using testing::HasSubstr;
+
+struct Job {
+    const char* mpi;
+    int ranks;
+    int cases;
+    const char* more = "";       // arguments
+    const char* variables = "";  // "NAME=VALUE ..."
+};
+
+void PrintTo(const Job& job, std::ostream* out) {
+    *out << job.mpi << " -n " << job.ranks << " --cases " << job.cases << " " << job.more << " " << job.variables;
+}
+
+std::string launch(const Job& run, const std::string& report, const std::string& program) {
+    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + run.mpi + ".so";
+    const std::string variables = "LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + report + " " + run.variables;
+    const std::string ranks = " -n " + std::to_string(run.ranks) + " ";
+    // Variables are set for the program alone: the launcher is an MPI program too.
+    const std::string start = std::string(run.mpi) == "openmpi"
+                                  ? "mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl ^openib"
+                                  : "mpirun.mpich";
+    return "timeout 100 " + start + ranks + "env " + variables + " " + program;
+}
+
+class Workout : public testing::TestWithParam<Job> {};
+
+TEST_P(Workout, IsRightAndTakenOver) {
+    const Job& run = GetParam();
+    const TemporaryFolder folder;
+    // Thousands of cases on demand: LOOM_WORKOUT_TIMES=20.
+    const char* times = std::getenv("LOOM_WORKOUT_TIMES");
+    const int cases = run.cases * (times == nullptr ? 1 : std::atoi(times));
+    const std::string program =
+        std::string(LOOM_WORKOUT) + "_" + run.mpi + " --cases " + std::to_string(cases) + " " + run.more;
+
+    const Outcome outcome = loom::test::shell(launch(run, folder.file("report"), program));
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+    const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
+    EXPECT_GE(report["share_taken_over"], 0.95) << report.dump(2);
+    EXPECT_EQ(report["ranks"], run.ranks);
+}
+
+// MPICH's own calls take tens of milliseconds where there are more ranks than cores: few cases.
+INSTANTIATE_TEST_SUITE_P(
+    Mpi, Workout,
+    testing::Values(Job{"openmpi", 1, 110}, Job{"openmpi", 2, 220, "--blocking", "LOOM_MPI_BLOCKING=1"},
+                    Job{"openmpi", 3, 110}, Job{"openmpi", 4, 110, "--blocking --seed 3", "LOOM_MPI_BLOCKING=1"},
+                    Job{"openmpi", 5, 60}, Job{"openmpi", 8, 60, "--seed 5"},
+                    Job{"openmpi", 4, 30, "--threads --seed 9"},
+                    Job{"openmpi", 3, 60, "--seed 11", "LOOM_PROGRESS=thread"}, Job{"mpich", 1, 110},
+                    Job{"mpich", 2, 220, "--blocking", "LOOM_MPI_BLOCKING=1"},
+                    Job{"mpich", 2, 30, "--threads --seed 9"}, Job{"mpich", 3, 20, "--scenario ring_of_one_or_two"},
+                    Job{"mpich", 5, 10, "--no-scenarios"}),
+    [](const auto& one) {
+        return std::string(one.param.mpi) + "_" + std::to_string(one.index) + "_on_" + std::to_string(one.param.ranks);
+    });
+
+TEST(MpiLibrary, SwitchedOffHandsEverythingBackAndSaysWhy) {
+    const TemporaryFolder folder;
+    const Job run{"openmpi", 2, 10, "", "LOOM_MPI=off"};
+    const std::string program = std::string(LOOM_WORKOUT) + "_openmpi --cases 10 --no-scenarios";
+
+    const Outcome outcome = loom::test::shell(launch(run, folder.file("report"), program));
+
+    ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+    const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
+    EXPECT_EQ(report["share_taken_over"], 0.0);
+    EXPECT_EQ(report["not_in_use"], "switched off by LOOM_MPI");
+}
+
+TEST(MpiLibrary, WithoutATransportHandsEverythingBackAndSaysWhy) {
+    const TemporaryFolder folder;
+    const Job run{"openmpi", 2, 10, "", "LOOM_TRANSPORT=carrier-pigeon"};
+    const std::string program = std::string(LOOM_WORKOUT) + "_openmpi --cases 10 --no-scenarios";
+
+    const Outcome outcome = loom::test::shell(launch(run, folder.file("report"), program));
+
+    ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+    const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
+    EXPECT_THAT(report["not_in_use"].get<std::string>(), HasSubstr("carrier-pigeon"));
+}
+
+TEST(MpiLibrary, PrintsItsAccountForPeople) {
+    const Job run{"mpich", 2, 10};
+    const std::string program = std::string(LOOM_WORKOUT) + "_mpich --cases 10 --scenario intercommunicator";
+
+    const Outcome outcome = loom::test::shell(launch(run, "1", program));
+
+    EXPECT_THAT(outcome.err, HasSubstr("of the collectives were taken over, 2 ranks")) << outcome.out;
+    EXPECT_THAT(outcome.err, HasSubstr("intercommunicator"));
+}
+
+}  // namespace
