@@ -260,6 +260,16 @@ Communicator Communicator::graph(const Neighbours& mine) const {
     return derive(*state_, state_->members, std::move(neighbours));
 }
 
+MemoryBlock Communicator::allocate_bytes(std::size_t bytes) const {
+    World::State& world = state_->world;
+    const World::State::Hold hold(world);
+    return {&world, world.transport.allocate(bytes), [](void* owner, std::span<std::byte> memory) {
+                World::State& here = *static_cast<World::State*>(owner);
+                const World::State::Hold alone(here);
+                here.transport.release(memory);
+            }};
+}
+
 Communicator Communicator::with_context(World& world, std::span<const Rank> members, std::uint32_t context,
                                         std::vector<Neighbours> neighbours, std::optional<Grid> grid) {
     if (context >= contexts) throw UsageError("a context has 20 bits");

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -68,6 +69,23 @@ TEST(Engine, a_persistent_operation_starts_again_on_what_its_buffers_hold_then) 
             }
             EXPECT_EQ(out, std::vector<int>(3, round + 3));
         }
+    });
+}
+
+TEST(Engine, memory_of_the_communicator_is_a_range_like_others) {
+    run_local(3, [&](World& world) {
+        const Communicator comm = world.communicator();
+        auto in = comm.allocate<double>(1000);
+        auto out = comm.allocate<double>(1000);
+        const bool zeroed = std::all_of(in.begin(), in.end(), [](double x) { return x == 0; });
+        std::fill(in.begin(), in.end(), 1.5);
+
+        comm.allreduce(in, out, std::plus<>{});
+        auto moved = std::move(out);
+
+        EXPECT_TRUE(zeroed);
+        EXPECT_EQ(moved.size(), 1000u);
+        EXPECT_EQ(moved[999], 4.5);
     });
 }
 

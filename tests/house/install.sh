@@ -7,3 +7,26 @@ trap 'rm -rf "$folder"' EXIT
 "$cmake" --install "$build" --prefix "$folder" >/dev/null
 "$folder/bin/loom" verbs devices | grep -q loom0
 test "$("$folder/bin/loom" verbs run --json -- sh | grep -c "$folder/lib/libloom-verbs.so")" -ge 1
+# A program of somebody else finds the package, is built against it and runs.
+mkdir "$folder/user"
+cat > "$folder/user/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(user CXX)
+find_package(Loomband REQUIRED)
+add_executable(user main.cpp)
+target_link_libraries(user PRIVATE loom::coll)
+END
+cat > "$folder/user/main.cpp" <<'END'
+#include <cstdio>
+#include <loom/coll/typed.hpp>
+int main() {
+    const auto world = loom::coll::World::open();
+    int one = 1, all = 0;
+    world->communicator().allreduce(std::span(&one, 1), std::span(&all, 1), std::plus<>{});
+    if (world->rank() == loom::Rank{0}) std::printf("%d ranks\n", all);
+    world->close();
+}
+END
+"$cmake" -S "$folder/user" -B "$folder/user/build" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
+"$cmake" --build "$folder/user/build" >/dev/null
+test "$(LOOM_VERBS_LIBRARY="$folder/lib/libloom-verbs.so" "$folder/bin/loom" run -n 2 "$folder/user/build/user")" = "2 ranks"

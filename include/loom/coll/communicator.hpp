@@ -11,6 +11,7 @@
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/buffers.hpp"
 #include "loom/coll/call.hpp"
+#include "loom/coll/memory.hpp"
 #include "loom/coll/reduction.hpp"
 #include "loom/coll/request.hpp"
 #include "loom/coll/typed/combination.hpp"
@@ -70,6 +71,13 @@ public:
     [[nodiscard]] Communicator cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const;
     // Each rank gives its own neighbours.
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;
+
+    // Memory in which data travels fastest between ranks of a host. Not collective. Throws Error when there is none.
+    template <Data T>
+    [[nodiscard]] Memory<T> allocate(std::size_t count) const {
+        return Memory<T>(allocate_bytes(count * sizeof(T)));
+    }
+    [[nodiscard]] MemoryBlock allocate_bytes(std::size_t bytes) const;
 
     // A communicator for a library that agrees on contexts itself: `members` are ranks of the world in the order of
     // their new ranks; `context` (20 bits, 0 is everyone's) is one that no other living communicator of any two of them

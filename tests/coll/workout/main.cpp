@@ -1,14 +1,25 @@
 // coll_workout [SEED [CASES [LARGEST [PROGRESS]]]]: random collectives against the reference, on whatever started it:
-// `loom run`, mpirun, srun. Prints one line a trouble; exit code 1 when there was any.
+// `loom run`, mpirun, srun; `coll_workout --ranks N ...` starts itself N times. Prints one line a trouble; exit code 1
+// when there was any.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "coll/workout.hpp"
+#include "loom/transport/launch.hpp"
 
 int main(int argc, char** argv) {
     using namespace loom;
     try {
+        if (argc > 2 && std::string(argv[1]) == "--ranks") {
+            transport::Launch job;
+            job.ranks = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
+            job.program = {argv[0]};
+            job.program.insert(job.program.end(), argv + 3, argv + argc);
+            job.timeout = std::chrono::seconds(200);
+            job.remark = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+            return transport::launch(job).exit_code();
+        }
         const auto number = [&](int at, std::uint64_t otherwise) {
             return argc > at ? std::strtoull(argv[at], nullptr, 10) : otherwise;
         };

@@ -1,0 +1,13 @@
+# Installs what a program needs to use the collectives: headers, libraries and the package Loomband.
+set(rooms base traffic model verbs transport coll)
+foreach(room ${rooms})
+  set_target_properties(loom_${room} PROPERTIES EXPORT_NAME ${room})
+  install(TARGETS loom_${room} EXPORT LoombandTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(DIRECTORY include/loom/${room} DESTINATION include/loom)
+endforeach()
+
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Loomband)
+install(EXPORT LoombandTargets NAMESPACE loom:: DESTINATION ${package})
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/LoombandConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES cmake/LoombandConfig.cmake ${PROJECT_BINARY_DIR}/LoombandConfigVersion.cmake DESTINATION ${package})
