@@ -1,5 +1,6 @@
 // The cases that every transport must pass, over those that need nothing but this program.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 
 #include <cstdlib>
@@ -7,6 +8,7 @@
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
+#include "support/network/namespaces.hpp"
 #include "transport/conformance/cases.hpp"
 #include "transport/conformance/kit.hpp"
 
@@ -55,6 +57,22 @@ TEST(ConformanceOfSettings, Verbs) {
     for (const Settings& settings : {Settings{{"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}},
                                      Settings{{"LOOM_EAGER", "0"}}, Settings{{"LOOM_REGISTRATION_CACHE", "off"}}})
         EXPECT_EQ(launch(over_verbs(3, all_cases, settings)).exit_code(), 0) << settings.front().first;
+}
+
+// Half of the ranks on one host, half on the other, RoCEv2 between them. Needs root, for the two hosts.
+TEST(ConformanceBetweenHosts, Verbs) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
+    const test::TwoHosts hosts;
+    Launch job = over_verbs(4, all_cases);
+    job.body = [body = job.body, &hosts](Rank me) {
+        const bool left = me.value % 2 == 0;
+        if (setns((left ? hosts.left : hosts.right).descriptor(), CLONE_NEWNET) != 0) return 5;
+        const std::string address = left ? test::TwoHosts::left_address : test::TwoHosts::right_address;
+        setenv("LOOM_VERBS_HCAS", ("roce:" + address).c_str(), 1);
+        return body(me);
+    };
+
+    EXPECT_EQ(launch(job).exit_code(), 0);
 }
 
 // Whatever the others wait for, they are told.
