@@ -11,6 +11,8 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/traffic/goal.hpp"
+#include "loom/traffic/rounds.hpp"
 #include "traffic/patterns.hpp"
 
 namespace loom::traffic {
@@ -34,6 +36,7 @@ constexpr std::array kinds{
     PatternKind{"bisect", "[:SAMPLES]",
                 "random bisects: P/2 one-way pairs between two random halves, a stage each (100)"},
     PatternKind{"pairs", ":FILE", "pairs from a file: \"FROM TO\" a line, a blank line starts the next stage"},
+    PatternKind{"goal", ":FILE", "the messages of a schedule in GOAL text, a stage for each of its rounds"},
 };
 
 constexpr std::size_t default_samples = 100;
@@ -155,8 +158,9 @@ PatternPtr make_pattern(std::string_view spec, std::size_t ranks, std::uint64_t 
     if (name == "permutation") return make_permutation(full, ranks, samples(), seed);
     if (name == "bisect") return make_bisect(full, ranks, samples(), seed);
     if (!argument || argument->empty())
-        throw UsageError("pattern \"pairs\": expected a file after the colon, as in pairs:FILE");
+        throw UsageError(fmt::format("pattern \"{0}\": expected a file after the colon, as in {0}:FILE", name));
     const std::string file(*argument);
+    if (name == "goal") return rounds_of(read_goal(read_file(file), file), full, ranks);
     return read_pairs(read_file(file), file, ranks);
 }
 

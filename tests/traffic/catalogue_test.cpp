@@ -157,7 +157,7 @@ TEST(Pattern, PermutationSkipsFixedPoints) {
 
 TEST(Pattern, OneRankSendsNothing) {
     for (const PatternKind& kind : pattern_kinds()) {
-        if (kind.name == "pairs") continue;
+        if (kind.name == "pairs" || kind.name == "goal") continue;
         const auto pattern = make_pattern(kind.name, 1);
         for (std::size_t s = 0; s < pattern->stages(); ++s) EXPECT_TRUE(stage_of(*pattern, s).empty()) << kind.name;
     }
@@ -166,7 +166,7 @@ TEST(Pattern, OneRankSendsNothing) {
 TEST(Pattern, EveryNameIsMadeAndListed) {
     for (const PatternKind& kind : pattern_kinds()) {
         EXPECT_THAT(pattern_help(), testing::HasSubstr(std::string(kind.name)));
-        if (kind.name == "pairs") continue;
+        if (kind.name == "pairs" || kind.name == "goal") continue;
         EXPECT_EQ(make_pattern(kind.name, 12)->name(), kind.name);
         EXPECT_EQ(make_pattern(kind.name, 12)->ranks(), 12u);
     }
@@ -175,10 +175,11 @@ TEST(Pattern, EveryNameIsMadeAndListed) {
 TEST(Pattern, BadSpecsAreRefused) {
     for (const char* spec : {"", "shifty", "shift:", "shift:0", "shift:12", "shift:x", "shift:3 ", "ring:1",
                              "gather:12", "neighbor2d:5x3", "neighbor2d:12", "neighbor3d:2x2x3x1", "neighbor2d:x12",
-                             "neighbor2d:0x12", "bisect:0", "bisect:-1", "pairs", "pairs:"})
+                             "neighbor2d:0x12", "bisect:0", "bisect:-1", "pairs", "pairs:", "goal"})
         EXPECT_THROW((void)make_pattern(spec, 12), UsageError) << spec;
     EXPECT_THROW((void)make_pattern("shift", 0), UsageError);
     EXPECT_THROW((void)make_pattern("pairs:/nonexistent/file", 12), IoError);
+    EXPECT_THROW((void)make_pattern("goal:/nonexistent/file", 12), IoError);
 }
 
 TEST(PairsFile, StagesArePartedByBlankLines) {

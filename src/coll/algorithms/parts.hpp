@@ -1,6 +1,7 @@
 // What the algorithms are made of: pieces of buffers, steps to wait for, values to be combined, trees.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,14 +23,16 @@ struct Piece {
     std::uint64_t bytes = 0;
 };
 
-// Steps to wait for, none twice.
+// Steps to wait for, none twice. Adding steps in the order in which they were written costs nothing much.
 class Waits {
 public:
     Waits() = default;
-    Waits(Step step) : steps_{step} {}  // NOLINT: a step is one to wait for
+    Waits(Step step) : steps_{step}, latest_(step.number) {}  // NOLINT: a step is one to wait for
     Waits& add(Step step) {
-        for (const Step known : steps_)
-            if (known.number == step.number) return *this;
+        if (!steps_.empty() && step.number <= latest_)
+            for (const Step known : steps_)
+                if (known.number == step.number) return *this;
+        latest_ = steps_.empty() ? step.number : std::max(latest_, step.number);
         steps_.push_back(step);
         return *this;
     }
@@ -43,6 +46,7 @@ public:
 
 private:
     std::vector<Step> steps_;
+    std::uint32_t latest_ = 0;
 };
 
 // All of `waits` as at most one step: worth it where several will wait for them.

@@ -67,7 +67,8 @@ void pairwise(const Group& group, const Call& call, const Tuning&, Writer& write
         Waits here;
         Place room;
         if (mine.bytes > 0) {
-            room = first_high && !call.in_place ? output() : writer.take_scratch(mine.bytes);
+            const bool ends_there = first_high || (i == 1 && me == n - 1 && call.commutative);
+            room = ends_there && !call.in_place ? output() : writer.take_scratch(mine.bytes);
             here = writer.receive(from, room, mine.bytes);
         }
         const Piece& block = layout[team[i].value];

@@ -2,8 +2,8 @@
 
 namespace loom::coll {
 
-Waits pass_round(Writer& writer, const Team& team, Place base, const Layout& layout, const Value& own,
-                 std::span<const std::uint32_t> held, std::uint32_t tag) {
+void pass_round(Writer& writer, const Team& team, Place base, const Layout& layout, const Value& own,
+                std::span<const std::uint32_t> held, std::uint32_t tag) {
     const std::uint32_t n = team.size();
     const std::uint32_t left = (team.me + n - 1) % n;
     const std::uint32_t right = (team.me + 1) % n;
@@ -11,14 +11,12 @@ Waits pass_round(Writer& writer, const Team& team, Place base, const Layout& lay
         return block >= v && block - v < (held.empty() ? 1 : held[v]);
     };
     std::vector<Waits> here(n);
-    Waits received;
     for (std::uint32_t t = 0; t + 1 < n; ++t) {
         const std::uint32_t block = (left + n - t) % n;
         if (has(team.me, block)) {
             here[block] = own.ready;
         } else if (layout[block].bytes > 0) {
             here[block] = writer.receive(team[left], base + layout[block].at, layout[block].bytes, {}, tag + block);
-            received.add(here[block]);
         }
     }
     here[team.me] = own.ready;
@@ -28,7 +26,6 @@ Waits pass_round(Writer& writer, const Team& team, Place base, const Layout& lay
         const Place from = block == team.me ? own.at : base + layout[block].at;
         writer.send(team[right], from, layout[block].bytes, here[block], tag + block);
     }
-    return received;
 }
 
 }  // namespace loom::coll

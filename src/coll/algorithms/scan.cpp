@@ -1,6 +1,6 @@
 // Prefix reductions: order is always kept, what comes in is of lower ranks.
 #include "coll/algorithms/families.hpp"
-#include "coll/algorithms/parts.hpp"
+#include "coll/algorithms/trees.hpp"
 
 namespace loom::coll {
 namespace {
@@ -9,6 +9,40 @@ bool alone(const Group& group, const Call& call, Writer& writer) {
     if (group.size > 1 && call.bytes > 0) return false;
     if (call.what == Collective::scan && !call.in_place && call.bytes > 0) writer.copy(input(), output(), call.bytes);
     return true;
+}
+
+// Each rank gives what it has to all higher ones and combines what all lower ones gave.
+Waits give_upwards(const Group& group, const Call& call, Writer& writer) {
+    Waits sent;
+    for (std::uint32_t rank = group.me.value + 1; rank < group.size; ++rank)
+        sent.add(writer.send(Rank{rank}, own_input(call), call.bytes));
+    return sent;
+}
+
+void scan_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
+    if (alone(group, call, writer)) return;
+    Value own = own_value(own_input(call));
+    own.readers = give_upwards(group, call, writer);
+    if (group.me.value == 0) {
+        if (!call.in_place) writer.copy(input(), output(), call.bytes);
+        return;
+    }
+    const auto ranks = everyone(group).ranks;
+    collect(writer, std::span(ranks).first(group.me.value + 1), own, output(), call.bytes, call.commutative);
+}
+
+void exscan_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
+    if (alone(group, call, writer)) return;
+    const Waits sent = give_upwards(group, call, writer);
+    if (group.me.value == 0) return;
+    std::vector<Value> values;
+    for (std::uint32_t rank = 0; rank < group.me.value; ++rank) {
+        const bool last = rank + 1 == group.me.value;
+        const Place room = last ? output() : writer.take_scratch(call.bytes);
+        const Waits free = last && call.in_place ? sent : Waits();
+        values.push_back({room, writer.receive(Rank{rank}, room, call.bytes, free), false, {}});
+    }
+    combine(writer, values, output(), call.bytes, call.commutative);
 }
 
 // The prefix goes from rank to rank, in segments.
@@ -141,12 +175,16 @@ void exscan_doubling(const Group& group, const Call& call, const Tuning&, Writer
 }
 
 constexpr Algorithm scan_list[] = {
+    {Collective::scan, "linear", "each rank gives to all higher ones: 1 round; small messages, few ranks", false, false,
+     always, scan_linear},
     {Collective::scan, "chain", "from rank to rank, in segments if asked: ranks-1 rounds; few ranks or large messages",
      true, false, always, scan_chain},
     {Collective::scan, "recursive-doubling", "partners 1, 2, 4... behind (Hillis, Steele): log2(ranks) rounds; small",
      false, false, always, scan_doubling},
 };
 constexpr Algorithm exscan_list[] = {
+    {Collective::exscan, "linear", "each rank gives to all higher ones: 1 round; small messages, few ranks", false,
+     false, always, exscan_linear},
     {Collective::exscan, "chain",
      "from rank to rank, in segments if asked: ranks-1 rounds; few ranks or large messages", true, false, always,
      exscan_chain},
