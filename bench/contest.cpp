@@ -115,10 +115,6 @@ std::vector<std::unique_ptr<Contestant>> gather(const std::vector<Who>& who, std
                                                 Contestant::Placing placing) {
     std::vector<std::unique_ptr<Contestant>> out;
     for (const Who one : who) {
-        if (one == Who::preloaded && access(LOOM_MPI_OPENMPI, R_OK) != 0) {
-            fmt::print(stderr, "loom_bench: no {}, so it is left out\n", LOOM_MPI_OPENMPI);
-            continue;
-        }
         auto contestant = std::make_unique<Contestant>(one, ranks, placing);
         if (contestant->failure().empty())
             out.push_back(std::move(contestant));

@@ -49,8 +49,7 @@ private:
     std::unique_ptr<peer::Background> process_;
 };
 
-// Those that are there: libloom-mpi may not have been built. Those that do not come up are named on standard error and
-// left out.
+// Those that do not come up are named on standard error and left out.
 [[nodiscard]] std::vector<std::unique_ptr<Contestant>> gather(const std::vector<Who>& who, std::uint32_t ranks,
                                                               Contestant::Placing placing);
 
