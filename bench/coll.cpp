@@ -84,7 +84,7 @@ CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>
         from.push_back(i);
     }
     order.task = Task::time;
-    order.seconds = plan.quick ? 0.001 : 0.008;
+    order.seconds = plan.quick ? 0.001 : 0.006;
     order.least = plan.quick ? 1 : 3;
     const auto answers = take_turns(some, order, plan.rounds);
     for (std::size_t i = 0; i < some.size(); ++i) {

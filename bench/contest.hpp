@@ -53,8 +53,8 @@ private:
 [[nodiscard]] std::vector<std::unique_ptr<Contestant>> gather(const std::vector<Who>& who, std::uint32_t ranks,
                                                               Contestant::Placing placing);
 
-// `order` to all in turn, `rounds` times, another one first each time. Answers by contestant; one that failed has no
-// more of them from then on.
+// `order` to all in turn, `rounds` times (five at most where a round takes more than a fifth of a second), another one
+// first each time. Answers by contestant; one that failed has no more of them from then on.
 [[nodiscard]] std::vector<std::vector<coll::Answer>> take_turns(std::vector<std::unique_ptr<Contestant>>& contestants,
                                                                 const coll::Order& order, unsigned rounds);
 

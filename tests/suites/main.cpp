@@ -171,7 +171,8 @@ int run_all(const Options& options) {
     bool good = true, any = false;
     for (const std::string& word : options.mpis) {
         const Mpi mpi = word == "openmpi" ? Mpi::openmpi : Mpi::mpich;
-        const std::string library = options.libraries + "/libloom-mpi-" + word + ".so";
+        const std::string library =
+            std::filesystem::absolute(std::filesystem::path(options.libraries) / ("libloom-mpi-" + word + ".so"));
         if (!options.plain && !std::filesystem::exists(library)) throw Error("no " + library + ": build it");
         // Ranks that wait for a core keep it with MPICH: every message costs a time slice then.
         const std::uint32_t most = mpi == Mpi::openmpi ? 16 : 5, few = mpi == Mpi::openmpi ? 4 : 2;
