@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "coll/world_state.hpp"
+#include "loom/base/scheduling.hpp"
 
 namespace loom::coll {
 namespace {
@@ -18,20 +19,23 @@ constexpr std::chrono::microseconds longest_sleep{10'000};
 
 }  // namespace
 
-// Events cost both sides more than polling, and so does switching them: they go on when the thread is left alone with
-// something pending, and off when it has nothing to do or a user polls for long.
+// Called by whoever has changed what is pending. Events cost both sides more than polling, and so does switching them:
+// they go on when the thread is left alone with something pending, and off when a user polls for long.
 void World::State::agree_with_thread() {
     if (!thread_on || engine.pending() == 0 || helpers != 0) return;
-    if (!events) {
-        set_events(true);
-        // What came before that woke nobody.
-        try {
-            engine.poll();
-        } catch (...) {
-            engine.fail_all(std::current_exception());
-        }
-    }
+    const bool asked_before = events;
+    set_events(true);
     if (thread_idle) work.notify_one();
+    if (asked_before && !thread_dreams) return;
+    // It sleeps already, and goes on sleeping until something comes: what came before is taken now, and that asks to be
+    // told of the next.
+    thread_dreams = false;
+    try {
+        for (int looks = 0; looks < 4 && engine.poll(); ++looks) {
+        }
+    } catch (...) {
+        engine.fail_all(std::current_exception());
+    }
 }
 
 void World::State::set_events(bool on) {
@@ -39,16 +43,16 @@ void World::State::set_events(bool on) {
 }
 
 void World::State::thread_main() {
+    ask_for_short_slices();
     std::unique_lock lock(mutex);
     while (thread_on) {
-        if (engine.pending() == 0 || helpers != 0) {
-            if (engine.pending() == 0) set_events(false);
+        agree_with_thread();
+        if (helpers != 0) {
             thread_idle = true;
-            work.wait(lock);
+            work.wait(lock, [&] { return !thread_on || helpers == 0; });
             thread_idle = false;
             continue;
         }
-        agree_with_thread();
         bool any = false;
         try {
             any = engine.poll();
@@ -57,9 +61,12 @@ void World::State::thread_main() {
             engine.fail_all(std::current_exception());
         }
         if (any && engine.pending() != 0) continue;
+        thread_dreams = engine.pending() == 0;
+        const std::chrono::microseconds most = thread_dreams ? std::chrono::hours(24) : longest_sleep;
         lock.unlock();
-        transport.sleep(longest_sleep);
+        transport.sleep(most);
         lock.lock();
+        thread_dreams = false;
     }
 }
 

@@ -53,7 +53,7 @@ struct World::State {
     // The progress thread. All inside the lock, but for start and stop.
     void start_thread(Progress how);
     void stop_thread();
-    void agree_with_thread();  // it is awake, or will be woken, when it has to do the work alone
+    void agree_with_thread();  // it will hear of what comes when it has to do the work alone
     void set_events(bool on);
     void thread_main();
 
@@ -78,9 +78,10 @@ struct World::State {
     std::thread thread;
     std::condition_variable work;  // for the thread: something is pending, or stop
     bool thread_on = false;
-    bool thread_idle = false;   // blocked on `work`
-    std::uint32_t helpers = 0;  // users who wait and poll
-    bool events = false;        // of the transport
+    bool thread_idle = false;    // blocked on `work`
+    bool thread_dreams = false;  // asleep on the transport with nothing pending
+    std::uint32_t helpers = 0;   // users who wait and poll
+    bool events = false;         // of the transport
     ProgressState progress;
 
     // A handle's state for a new communicator.

@@ -106,11 +106,23 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
     std::byte* const frame = travels_inside ? small : peer.mirror + at;
     compose(frame, peer.out.now(), kind, tag, payload);
     ibv_sge whole = piece(frame, bytes, travels_inside ? 0 : arena_->mr().lkey);
-    post_write(peer, {&whole, 1}, peer.ring_address + at, peer.key, travels_inside ? unsigned{IBV_SEND_INLINE} : 0u,
-               request_id(peer.rank, RequestKind::frame));
+    ibv_send_wr request{};
+    request.wr_id = request_id(peer.rank, RequestKind::frame);
+    request.sg_list = &whole;
+    request.num_sge = 1;
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = travels_inside ? unsigned{IBV_SEND_INLINE} : 0u;
+    request.wr.rdma.remote_addr = peer.ring_address + at;
+    request.wr.rdma.rkey = peer.key;
+    const bool wake = __atomic_load_n(&peer.inbox->wants_events, __ATOMIC_RELAXED) != 0;
+    if (wake && peer.far) {  // one packet instead of two
+        request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+        request.send_flags |= IBV_SEND_SOLICITED;
+    }
+    post(peer, request);
     peer.tail += lines;
     peer.out.next();
-    if (__atomic_load_n(&peer.inbox->wants_events, __ATOMIC_RELAXED) != 0) ring_bell(peer);
+    if (wake && !peer.far) ring_bell(peer);
 }
 
 bool VerbsTransport::write_eager(Peer& peer, Message& message) {
