@@ -55,12 +55,13 @@ void World::State::thread_main() {
         }
         bool any = false;
         try {
-            any = engine.poll();
+            // With nothing pending too: what others send early is taken in once, instead of waking us again and again.
+            any = engine.pending() != 0 ? engine.poll() : transport.progress();
             if (!any) engine.look_for_losses();
         } catch (...) {
             engine.fail_all(std::current_exception());
         }
-        if (any && engine.pending() != 0) continue;
+        if (any) continue;
         thread_dreams = engine.pending() == 0;
         const std::chrono::microseconds most = thread_dreams ? std::chrono::hours(24) : longest_sleep;
         lock.unlock();
