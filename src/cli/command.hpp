@@ -34,6 +34,7 @@ void add_check(CLI::App& program, int& exit_code);
 void add_verbs(CLI::App& program, int& exit_code);
 void add_measure(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
+void add_coll(CLI::App& program, int& exit_code);
 
 // `loom run -n 2 ls -l` is `loom run -n 2 -- ls -l`: a program's options are its own.
 [[nodiscard]] std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::string> words);
