@@ -45,7 +45,7 @@ timespec cpu_time(World& world) {
 
 bool thread_is_idle(World& world) {
     const std::lock_guard lock(world.state().mutex);
-    return world.state().thread_idle && !world.state().events;
+    return world.state().thread_idle || world.state().thread_dreams;
 }
 
 TEST(Progress, manual_means_that_nothing_moves_by_itself) {
