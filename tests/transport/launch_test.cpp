@@ -3,13 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <thread>
 
 #include "loom/base/error.hpp"
+#include "loom/base/random.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "support/process.hpp"
+#include "transport/launch/packet.hpp"
 
 namespace loom::transport {
 namespace {
@@ -82,6 +85,59 @@ TEST(Launch, AValueThatIsTooLongIsAnError) {
             return 0;
         }
         return 3;
+    }));
+
+    EXPECT_EQ(outcome.exit_code(), 0);
+}
+
+// Right by chance, and with a meaning: others would wait for less, or answers come that nobody can tell from later
+// ones.
+bool means_something(const std::string& bytes) {
+    try {
+        const launching::Kind kind = launching::decode(bytes).kind;
+        return kind == launching::Kind::fence || kind == launching::Kind::hello;
+    } catch (const BootstrapError&) {
+        return false;
+    }
+}
+
+// Packets that are nearly right, too short, or too long; then what they were answered, up to the answer to a hello.
+void talk_nonsense(int socket) {
+    using launching::Kind;
+    Random random(5);
+    const std::string valid = launching::encode({.kind = Kind::put, .key = "k", .value = "value"});
+    std::vector<char> answer(launching::most_packet_bytes);
+    for (int i = 0; i < 2000; ++i) {
+        std::string bytes = valid;
+        if (random.below(2) == 0) bytes.resize(1 + random.below(100));
+        for (unsigned changes = random.below(4); changes > 0; --changes)
+            bytes[random.below(static_cast<std::uint32_t>(bytes.size()))] = static_cast<char>(random());
+        if (means_something(bytes)) continue;
+        if (send(socket, bytes.data(), bytes.size(), 0) < 0) throw Error("the launcher is gone");
+        while (recv(socket, answer.data(), answer.size(), MSG_DONTWAIT) > 0) {
+        }
+    }
+    for (const std::string& bytes : {std::string(150'000, 'x'), launching::encode({.kind = Kind::hello})})
+        if (send(socket, bytes.data(), bytes.size(), 0) < 0) throw Error("the launcher is gone");
+    while (true) {
+        const ssize_t bytes = recv(socket, answer.data(), answer.size(), 0);
+        if (bytes <= 0) throw Error("the launcher is gone");
+        if (launching::decode({answer.data(), static_cast<std::size_t>(bytes)}).kind == Kind::welcome) return;
+    }
+}
+
+// It is told, the launcher lives, and the others go on.
+TEST(Launch, ARankThatTalksNonsenseHarmsNobody) {
+    const LaunchOutcome outcome = launch(processes(3, [](Rank me) {
+        if (me == Rank{1}) talk_nonsense(std::atoi(std::getenv("LOOM_RUN")));
+        const auto bootstrap = find_bootstrap();
+        bootstrap->put("number", std::to_string(me.value));
+        bootstrap->fence();
+        for (std::uint32_t other = 0; other < 3; ++other)
+            if (bootstrap->get(Rank{other}, "number") != std::to_string(other)) return 5;
+        bootstrap->fence();
+        bootstrap->finished();
+        return 0;
     }));
 
     EXPECT_EQ(outcome.exit_code(), 0);
