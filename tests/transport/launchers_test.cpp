@@ -37,13 +37,13 @@ TEST(Launchers, MpichStartsUsByMpi) {
 }
 
 TEST(Launchers, MessagesGoByOpenMpi) {
-    for (const unsigned ranks : {1u, 2u, 3u, 5u})
+    for (const unsigned ranks : {1u, 2u, 3u, 5u, 8u, 16u})
         expect_all_passed(mpirun("openmpi", ranks, "LOOM_TRANSPORT=mpi", ""), ranks, "mpi by pmix");
     expect_all_passed(mpirun("openmpi", 2, "LOOM_TRANSPORT=mpi LOOM_BOOTSTRAP=mpi", ""), 2, "mpi by mpi");
 }
 
 TEST(Launchers, MessagesGoByMpich) {
-    for (const unsigned ranks : {1u, 2u, 3u, 5u})
+    for (const unsigned ranks : {1u, 2u, 3u, 5u, 8u, 16u})
         expect_all_passed(mpirun("mpich", ranks, "LOOM_TRANSPORT=mpi", ""), ranks, "mpi by mpi");
 }
 
