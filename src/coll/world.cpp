@@ -10,7 +10,7 @@
 namespace loom::coll {
 
 // Looks without success after which a waiting user asks its peers not to wake the thread any more.
-constexpr std::uint32_t patience = 500;
+constexpr std::uint32_t patience = 20'000;
 
 World::State::State(transport::Transport& given, transport::Bootstrap* start)
     : transport(given), bootstrap(start), waiting(given.waiting()), parameters(agree_parameters(given)), engine(given) {
