@@ -62,12 +62,12 @@ void World::State::thread_main() {
             engine.fail_all(std::current_exception());
         }
         if (any) continue;
-        thread_dreams = engine.pending() == 0;
+        thread_dreams = thread_rests = engine.pending() == 0;
         const std::chrono::microseconds most = thread_dreams ? std::chrono::hours(24) : longest_sleep;
         lock.unlock();
         transport.sleep(most);
         lock.lock();
-        thread_dreams = false;
+        thread_dreams = thread_rests = false;
     }
 }
 
@@ -79,6 +79,7 @@ void World::State::start_thread(Progress how) {
         thread_on = true;
     }
     thread = std::thread([this] { thread_main(); });
+    pthread_setname_np(thread.native_handle(), "loom-progress");
     if (how == Progress::real_time) {
         sched_param param{};
         param.sched_priority = sched_get_priority_min(SCHED_RR);
