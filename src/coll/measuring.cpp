@@ -18,10 +18,11 @@ Time between(Clock::time_point a, Clock::time_point b) {
     return Time{std::chrono::duration_cast<std::chrono::nanoseconds>(b - a).count() * 1000};
 }
 
-Time median(std::vector<Time>& times) {
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
+// The lower quartile: others on the machine only ever make things slower.
+Time typical(std::vector<Time>& times) {
+    const auto quarter = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
+    std::nth_element(times.begin(), quarter, times.end());
+    return *quarter;
 }
 
 std::int64_t per_byte(Time time, std::uint64_t bytes) {
@@ -74,7 +75,7 @@ void serve_rounds(Talk& talk, const Command& command) {
     }
 }
 
-// Medians over rounds.
+// Typical ones over rounds.
 struct Trip {
     Time whole;
     Time first;  // the call of the first send
@@ -94,7 +95,7 @@ public:
         const double wanted = longest_phase / std::max(spent / 3, 1e-9);
         const auto rounds = static_cast<std::uint32_t>(std::clamp(wanted, 5.0, static_cast<double>(most_rounds)));
         run(count, bytes, rounds);
-        return {median(whole_), median(first_), median(rest_)};
+        return {typical(whole_), typical(first_), typical(rest_)};
     }
 
     // The largest message that a send is over with before it is received, to within 1/16.
@@ -162,7 +163,7 @@ Time clock_cost() {
         const Clock::time_point a = Clock::now();
         costs.push_back(between(a, Clock::now()));
     }
-    return median(costs);
+    return typical(costs);
 }
 
 // Costs of `work` on buffers that fit the second-level cache, a byte.
@@ -174,7 +175,7 @@ std::int64_t cost_of(Work work, std::uint64_t bytes) {
         work();
         times.push_back(between(begin, Clock::now()));
     }
-    return std::max<std::int64_t>(1, per_byte(median(times), bytes));
+    return std::max<std::int64_t>(1, per_byte(typical(times), bytes));
 }
 
 model::LocalCosts local_costs() {
@@ -235,9 +236,12 @@ model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip
         const std::uint64_t bytes = std::min<std::uint64_t>(limit, 8192);
         const Trip eager = meter.trip(1, bytes, 17);
         const std::int64_t total = per_byte(Time{(eager.whole - one.whole).ps / 2}, bytes);
-        small.send_byte = std::min(per_byte(eager.first - one.first, bytes), total);
-        if (way == Way::far) small.gap_byte = total - small.send_byte;
-        small.take_byte = total - small.send_byte - small.gap_byte;
+        // The call of a send is the time of one core, with nobody's turns in it; the other end copies as much.
+        small.send_byte = per_byte(eager.first - one.first, bytes);
+        if (way == Way::far)
+            small.gap_byte = std::max<std::int64_t>(total - small.send_byte, 0);
+        else
+            small.take_byte = small.send_byte;
     }
 
     const Trip large = meter.trip(1, large_1, 9), larger = meter.trip(1, large_2, 7);
@@ -253,8 +257,18 @@ model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip
         const Trip shared = meter.trip(1, large_1, 9, true), longer = meter.trip(1, large_2, 7, true);
         costs.shared_byte = std::min(per_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
         costs.copying = model::Copying::by_fewer;
+        // Two copies, each of which touches memory that another core wrote last.
+        small.send_byte = std::max(small.send_byte, costs.shared_byte);
+        small.take_byte = std::max(small.take_byte, costs.shared_byte);
     }
     return costs;
+}
+
+// A machine busy with something else gives numbers that say nothing about this one.
+bool plausible(const model::WayCosts& way, bool crowded, bool far) {
+    const Time most = far ? milliseconds(5) : crowded ? microseconds(200) : microseconds(20);
+    const std::int64_t byte = way.large.send_byte + way.large.gap_byte;
+    return way.small.latency < most && byte > 0 && byte < (far ? 1'000'000 : 5'000) && way.small.send_byte < 10'000;
 }
 
 }  // namespace
@@ -277,7 +291,7 @@ std::vector<std::byte> serve(Talk& talk) {
     }
 }
 
-model::Charges measure(Talk& talk) {
+std::optional<model::Charges> measure(Talk& talk) {
     const std::span<const std::uint32_t> hosts = talk.transport().hosts();
     std::vector<std::uint32_t> near, far;
     for (std::uint32_t rank = 1; rank < hosts.size(); ++rank) (hosts[rank] == hosts[0] ? near : far).push_back(rank);
@@ -307,6 +321,8 @@ model::Charges measure(Talk& talk) {
         charges.free = free;
         if (near.empty()) charges.way = *charges.far;
     }
+    if (!near.empty() && !plausible(charges.way, crowded, false)) return {};
+    if (charges.far && !plausible(*charges.far, crowded, true)) return {};
     return charges;
 }
 

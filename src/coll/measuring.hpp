@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "coll/talk.hpp"
@@ -30,6 +31,7 @@ struct Command {
 
 // On rank 0, with at least one other, who serve. All other ranks wait meanwhile as they would in a collective: with
 // more ranks than cores a dependency then costs what it really does, the turns of those who look in vain.
-[[nodiscard]] model::Charges measure(Talk& talk);
+// Nothing when the machine is too busy with other things to tell.
+[[nodiscard]] std::optional<model::Charges> measure(Talk& talk);
 
 }  // namespace loom::coll

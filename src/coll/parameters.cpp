@@ -60,7 +60,11 @@ Parameters assume(const transport::Transport& transport) {
 }
 
 Parameters measure_now(Talk& talk) {
-    return {measure(talk), Parameters::Source::measured, "measured " + time_of_day()};
+    if (const std::optional<model::Charges> charges = measure(talk))
+        return {*charges, Parameters::Source::measured, "measured " + time_of_day()};
+    Parameters parameters = assume(talk.transport());
+    parameters.origin = "the machine was too busy to measure";
+    return parameters;
 }
 
 Parameters decide(Talk& talk, const Asked& asked) {
@@ -70,7 +74,7 @@ Parameters decide(Talk& talk, const Asked& asked) {
     if (file && !asked.measure)
         if (std::optional<Parameters> kept = load_parameters(*file, key)) return *kept;
     Parameters parameters = measure_now(talk);
-    if (file) keep_parameters(*file, key, parameters);
+    if (file && parameters.source == Parameters::Source::measured) keep_parameters(*file, key, parameters);
     return parameters;
 }
 
