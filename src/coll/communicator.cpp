@@ -61,6 +61,7 @@ Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     check_call(group, call);
     const Chosen chosen = choose(group, group_signature, call, choice, world.ranking, world.parameters.charges);
     auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, group, call, chosen.tuning));
+    if (plan->multicast) world.engine.listen();
     return plans.insert(call, choice, std::make_unique<Prepared>(*this, std::move(plan)));
 }
 

@@ -62,9 +62,38 @@ Execution::~Execution() {
 inline void Execution::complete(std::uint32_t number) {
     const Step& step = program_.steps[number];
     --remaining_;
+    if (!fragments_.empty()) [[unlikely]]
+        if (std::exchange(fragments_[number], Fragment::here) == Fragment::heard) return;
+    release_successors(step);
+}
+
+inline void Execution::release_successors(const Step& step) {
     const std::uint32_t* successor = program_.successors.data() + step.first_successor;
     for (std::uint32_t i = 0; i < step.successors; ++i)
         if (--waits_[successor[i]] == 0) ready_[tail_++] = successor[i];
+}
+
+// The first stage of a multicast broadcast, at its root: all it sends, to all.
+void Execution::send_to_all(transport::Multicast& multicast) {
+    for (const Step& step : program_.steps) {
+        if (step.kind == OpKind::receive) return;
+        if (step.kind == OpKind::send && step.bytes <= multicast.largest())
+            multicast.send(transport::Tag{tag}, step.tag, {at(step.from_buffer, step.from), step.bytes});
+    }
+}
+
+// A fragment that came by multicast is as good as one that was received: what waits for that may begin.
+void Execution::hear(std::uint32_t fragment, std::span<const std::byte> data) {
+    for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
+        const Step& step = program_.steps[i];
+        if (step.kind != OpKind::receive || step.tag != fragment) continue;
+        if (fragments_[i] != Fragment::missing || step.bytes != data.size()) return;
+        fragments_[i] = Fragment::heard;
+        std::memcpy(at(step.to_buffer, step.to), data.data(), data.size());
+        release_successors(step);
+        if (!queued_ && head_ != tail_) engine_.advance(*this);
+        return;
+    }
 }
 
 void Execution::run() {
@@ -161,6 +190,8 @@ void Engine::start(Execution& execution) {
     execution.base_[static_cast<std::size_t>(Buffer::output)] =
         reinterpret_cast<std::uintptr_t>(execution.buffers.output);
     const std::size_t steps = program.steps.size();
+    if (program.multicast) [[unlikely]]
+        execution.fragments_.assign(steps, Execution::Fragment::missing);
     if (steps != 0) {
         std::memcpy(execution.waits_.data(), program.waits.data(), steps * sizeof(std::uint32_t));
         std::memcpy(execution.ready_.data(), program.ready.data(), program.ready.size() * sizeof(std::uint32_t));
@@ -174,7 +205,23 @@ void Engine::start(Execution& execution) {
     if (first_ != nullptr) first_->previous_ = &execution;
     first_ = &execution;
     ++pending_;
+    if (program.multicast && multicast_ != nullptr) [[unlikely]]
+        execution.send_to_all(*multicast_);
     advance(execution);
+}
+
+void Engine::listen() {
+    if (multicast_ != nullptr) return;
+    multicast_ = transport_.multicast();
+    if (multicast_ != nullptr) multicast_->listen(heard, this);
+}
+
+// Comes from the transport's progress, which may be inside a start of ours: nothing is run inside another.
+void Engine::heard(void* engine, Rank, transport::Tag tag, std::uint32_t fragment, std::span<const std::byte> data) {
+    Engine& self = *static_cast<Engine*>(engine);
+    ++self.fragments_heard_;
+    for (Execution* execution = self.first_; execution != nullptr; execution = execution->next_)
+        if (execution->tag == tag.value && execution->program_.multicast) return execution->hear(fragment, data);
 }
 
 void Engine::unlink(Execution& execution) {

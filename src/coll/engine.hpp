@@ -59,6 +59,9 @@ private:
         return reinterpret_cast<std::byte*>(base_[static_cast<std::size_t>(buffer)] + offset);
     }
     void complete(std::uint32_t step);
+    void release_successors(const Step& step);
+    void send_to_all(transport::Multicast& multicast);
+    void hear(std::uint32_t fragment, std::span<const std::byte> data);
     void run();
     static void message_finished(transport::Message& message);
 
@@ -74,6 +77,9 @@ private:
     std::vector<std::uint32_t> waits_;
     std::vector<std::uint32_t> ready_;  // each step enters it once: head and tail only grow
     std::vector<transport::Message> messages_;
+    // Of programs with multicast, by step.
+    enum class Fragment : std::uint8_t { missing, heard, here };
+    std::vector<Fragment> fragments_;
     std::span<std::byte> scratch_;  // the transport's own memory: what arrives there is copied faster
     Execution* next_queued_ = nullptr;
     Execution* previous_ = nullptr;  // among the pending
@@ -94,6 +100,10 @@ public:
     bool poll();
     [[nodiscard]] std::size_t pending() const { return pending_; }
     [[nodiscard]] transport::Transport& transport() const { return transport_; }
+    // Datagrams of multicast broadcasts that arrived, in time or not.
+    [[nodiscard]] std::uint64_t fragments_heard() const { return fragments_heard_; }
+    // To be called before the first execution of a program with multicast.
+    void listen();
 
     // Fails what cannot come to an end: all of the communicators with a rank that is gone.
     void look_for_losses();
@@ -107,8 +117,12 @@ private:
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);
     void unlink(Execution& execution);
+    static void heard(void* engine, Rank from, transport::Tag tag, std::uint32_t fragment,
+                      std::span<const std::byte> data);
 
     transport::Transport& transport_;
+    transport::Multicast* multicast_ = nullptr;
+    std::uint64_t fragments_heard_ = 0;
     bool running_ = false;
     std::uint32_t fruitless_ = 0;
     std::size_t pending_ = 0;

@@ -51,11 +51,12 @@ Plan Writer::finish() {
     traffic::ScheduleBuilder builder(ranks_);
     for (const traffic::Op& op : ops_) builder.add(me_, op);
     for (const Edge& edge : edges_) builder.require(me_, edge.later, edge.earlier);
-    Plan plan{builder.build(), std::move(places_), scratch_, me_};
+    Plan plan{builder.build(), std::move(places_), scratch_, me_, multicast_};
     ops_.clear();
     places_.clear();
     edges_.clear();
     scratch_ = 0;
+    multicast_ = false;
     return plan;
 }
 

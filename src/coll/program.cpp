@@ -47,6 +47,7 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
         throw UsageError("a plan must hold the operations of one rank and a place for each");
     Program program;
     program.scratch = plan.scratch;
+    program.multicast = plan.multicast;
     program.steps.reserve(ops.size());
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
         const traffic::Op& op = ops[i];

@@ -34,6 +34,7 @@ struct Program {
     std::uint32_t messages = 0;
     std::uint64_t scratch = 0;  // bytes
     bool reduces = false;
+    bool multicast = false;  // Plan::multicast
 
     [[nodiscard]] std::size_t bytes() const;
 };

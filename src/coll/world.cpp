@@ -145,6 +145,11 @@ std::size_t World::pending() const {
     return state_->engine.pending();
 }
 
+std::uint64_t World::fragments_heard() const {
+    const State::Hold hold(*state_);
+    return state_->engine.fragments_heard();
+}
+
 void run_local(std::uint32_t ranks, const std::function<void(World&)>& body) {
     transport::run_local(ranks, [&](transport::Transport& transport) {
         World world(transport, nullptr);

@@ -219,6 +219,8 @@ FaultConfig parse_faults(const std::string& value) {
             if (!parse_number(text, faults.seed)) refuse(variable::fault, value, "seed to be a whole number");
         } else if (key == "drop") {
             faults.drop = parse_probability(text, value, key);
+        } else if (key == "datagrams") {
+            faults.datagrams = parse_probability(text, value, key);
         } else if (key == "error") {
             faults.error = parse_probability(text, value, key);
         } else if (key == "delay") {

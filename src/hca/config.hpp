@@ -38,9 +38,10 @@ struct HcaConfig {
 struct FaultConfig {
     std::uint64_t seed = 1;
     double drop = 0;                   // probability that a packet is not sent
+    double datagrams = 0;              // the same for those of UD alone, to each of a group's members by itself
     std::chrono::nanoseconds delay{};  // for which completions are held back
     double error = 0;                  // probability that a send completes with an error
-    [[nodiscard]] bool any() const { return drop > 0 || delay.count() > 0 || error > 0; }
+    [[nodiscard]] bool any() const { return drop > 0 || datagrams > 0 || delay.count() > 0 || error > 0; }
 };
 
 struct Config {

@@ -91,7 +91,11 @@ bool Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std:
                                                    entry.gid[0].load(std::memory_order_relaxed) == words.w[0] &&
                                                    entry.gid[1].load(std::memory_order_relaxed) == words.w[1];
                                         });
-        if (member && !send(peer, copy, sges, 0, w.length, path, 0)) add(counters_of(*this, *qp.context).dropped);
+        const double lost = std::max(faults.drop, faults.datagrams);
+        if (member && lost > 0 && drops.unit() < lost)
+            add(counters_of(*this, *qp.context).dropped);
+        else if (member && !send(peer, copy, sges, 0, w.length, path, 0))
+            add(counters_of(*this, *qp.context).dropped);
     }
     if (by_roce) roce->send(qp, path, copy, sges, 0, w.length, nullptr);
     return true;

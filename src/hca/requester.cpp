@@ -89,7 +89,8 @@ void Adapter::block_on(Peer& peer, Qp& qp) {
 bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
                         std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
     PortCounters& counters = counters_of(*this, *qp.context);
-    if (faults.drop > 0 && drops.unit() < faults.drop) {
+    const bool datagram_lost = faults.datagrams > 0 && qp.type() == IBV_QPT_UD && drops.unit() < faults.datagrams;
+    if (datagram_lost || (faults.drop > 0 && drops.unit() < faults.drop)) {
         add(counters.dropped);
         return true;
     }

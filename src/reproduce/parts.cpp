@@ -1,5 +1,8 @@
 #include "loom/reproduce/parts.hpp"
 
+#include "loom/coll/algorithm.hpp"
+#include "reproduce/penalty.hpp"
+
 namespace loom::reproduce {
 
 Parts standard_parts() {
@@ -17,6 +20,19 @@ Parts standard_parts() {
     parts.measure_mapping = congestion::measure_mapping;
     parts.simulation = sim::make_simulation;
     parts.manage = manager::run_manager;
+    parts.barrier = [](std::uint32_t ranks, std::uint32_t ways) {
+        const std::vector<std::uint32_t> hosts(ranks);
+        coll::Group group;
+        group.size = ranks;
+        group.hosts = hosts;
+        const coll::Call call;
+        return whole_schedule(find_algorithm(coll::Collective::barrier, "dissemination"), group, std::span(&call, 1),
+                              {0, ways});
+    };
+    parts.walk = [](const traffic::Schedule& schedule, const model::Charges& charges) {
+        return model::walk(schedule, charges);
+    };
+    parts.penalty_rounds = penalty_rounds;
     return parts;
 }
 

@@ -46,6 +46,9 @@ struct Plan {
     std::vector<Places> places;  // by operation
     std::uint64_t scratch = 0;   // bytes
     Rank me;
+    // The sends of a rank that receives nothing go to everyone by multicast first, and whoever hears such a fragment
+    // need not wait for its receive (which stays: datagrams may be lost) to pass it on. Tags number the fragments.
+    bool multicast = false;
 };
 
 // Takes down the operations of one rank. Every operation waits for those named (and for nothing else): dependencies
@@ -70,6 +73,7 @@ public:
     Step reduce(Place from, Place to, std::uint64_t bytes, After after = {});
     // An empty step to wait for many at once.
     Step join(After after);
+    void use_multicast() { multicast_ = true; }
 
     // The same with the steps written in place: send(to, from, bytes, {a, b}).
     Step send(Rank to, Place from, std::uint64_t bytes, std::initializer_list<Step> after, std::uint32_t tag = 0) {
@@ -101,6 +105,7 @@ private:
     std::vector<Places> places_;
     std::vector<Edge> edges_;
     std::uint64_t scratch_ = 0;
+    bool multicast_ = false;
 };
 
 }  // namespace loom::coll

@@ -50,6 +50,9 @@ public:
     void set_progress(Progress how);
     [[nodiscard]] ProgressState progress_state() const;
 
+    // Datagrams that arrived of broadcasts by multicast, in time to be of use or not.
+    [[nodiscard]] std::uint64_t fragments_heard() const;
+
     // From now on several threads may start, test and wait (though each request belongs to one at a time). Costs a lock
     // a call. To be called before there are several.
     void share_between_threads();

@@ -12,6 +12,7 @@
 #include "loom/congestion/mapping.hpp"
 #include "loom/fabric/presets.hpp"
 #include "loom/manager/dcms.hpp"
+#include "loom/model/walk.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/sim/simulation.hpp"
 
@@ -42,6 +43,11 @@ struct Parts {
     std::function<manager::Work(const fabric::Fabric&, fabric::CounterSource&, fabric::CongestionParameters&,
                                 fabric::Clock&, const manager::Settings&, const manager::OnDecision&)>
         manage;
+    // The whole dissemination barrier with so many ways.
+    std::function<traffic::Schedule(std::uint32_t ranks, std::uint32_t ways)> barrier;
+    std::function<model::Prediction(const traffic::Schedule&, const model::Charges&)> walk;
+    // By place in the chain of the multicast broadcast, when a share of the datagrams is lost.
+    std::function<std::vector<double>(double lost, std::uint32_t ranks, std::uint32_t broadcasts)> penalty_rounds;
 };
 
 // Loomband's own.

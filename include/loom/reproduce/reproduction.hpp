@@ -41,6 +41,7 @@ Result dcms_experiment_2(const Parts&, const RunOptions&);
 Result victim_flows(const Parts&, const RunOptions&);
 Result manager_policies(const Parts&, const RunOptions&);
 Result hoefler_remap(const Parts&, const RunOptions&);
+Result hoefler_barrier(const Parts&, const RunOptions&);
 Result hoefler_fat_trees(const Parts&, const RunOptions&);
 
 }  // namespace loom::reproduce

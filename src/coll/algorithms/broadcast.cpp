@@ -40,6 +40,18 @@ void chain(const Group& group, const Call& call, const Tuning& tuning, Writer& w
     down(group, call, writer, chain_node(place_of(group, call), group.size), segment);
 }
 
+// Hoefler 2008, II.3.2. First the root sends every fragment to all by multicast, which may lose it to some; then the
+// fragments go down a chain on which nothing is lost, and a rank passes on what it has, wherever it has it from. With
+// few losses in a row a rank is at most a few hops behind the multicast, however many ranks there are. Where the
+// transport has no multicast, or its datagrams are too short, the chain alone does it.
+constexpr std::uint64_t usual_fragment = 1000;  // fits a datagram of 1 KiB and its label
+
+void multicast(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
+    const std::uint64_t fragment = tuning.segment == 0 ? usual_fragment : tuning.segment;
+    writer.use_multicast();
+    down(group, call, writer, chain_node(place_of(group, call), group.size), fragment);
+}
+
 // Van de Geijn: each rank gets a part of the message down a binomial tree, then the parts go round. A subtree's parts
 // lie one behind the other, so each message is one piece, and all lie where they belong from the start.
 void scatter_allgather(const Group& group, const Call& call, const Tuning&, Writer& writer) {
@@ -75,6 +87,9 @@ constexpr Algorithm list[] = {
     {Collective::broadcast, "scatter-allgather",
      "parts down a binomial tree, then round a ring: every rank sends about twice the message; large messages", false,
      false, always, scatter_allgather},
+    {Collective::broadcast, "multicast",
+     "datagrams to all, then a chain of fragments (1,000 B) that makes good what was lost; many ranks, small messages",
+     false, false, always, multicast},
     {Collective::broadcast, "hierarchical", "binomial between hosts, flat inside each: one message into each host",
      false, false, several_hosts, hierarchical_broadcast},
 };
