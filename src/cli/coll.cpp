@@ -6,6 +6,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/coll_explain.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
@@ -344,12 +345,13 @@ void add_export(CLI::App& coll) {
 
 }  // namespace
 
-void add_coll(CLI::App& program, int&) {
+void add_coll(CLI::App& program, int& exit_code) {
     CLI::App* app = program.add_subcommand("coll", "Collectives: their algorithms, and the schedules ranks execute");
     app->require_subcommand(1);
     add_list(*app);
     add_show(*app);
     add_export(*app);
+    add_coll_explain(*app, exit_code);
     app->footer(
         "  loom coll list\n"
         "  loom coll show allreduce --ranks 8 --bytes 1KiB --algorithm ring");

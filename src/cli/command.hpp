@@ -33,6 +33,7 @@ void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_verbs(CLI::App& program, int& exit_code);
 void add_measure(CLI::App& program, int& exit_code);
+void add_model(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 void add_coll(CLI::App& program, int& exit_code);
 

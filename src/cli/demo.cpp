@@ -38,8 +38,10 @@ void demo_report(Demo& demo) {
     page.version = LOOM_VERSION;
     page.sections = demo.sections;
     write_file(demo.folder / "report.html", report::html_page(demo.damaged, demo.repaired, page));
-    demo.say("   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2, 6 and 7: {}\n",
-             (demo.folder / "report.html").string());
+    demo.say(
+        "   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2, 6 and 7 and the\n   "
+        "messages of step 8: {}\n",
+        (demo.folder / "report.html").string());
 }
 
 namespace {
@@ -58,6 +60,7 @@ void run(const DemoOptions& options) {
     demo_map_ranks(demo);
     demo_victim(demo);
     demo_verbs(demo);
+    demo_collective(demo);
     demo_report(demo);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     demo.result["folder"] = options.folder;
@@ -81,7 +84,8 @@ void add_demo(CLI::App& program, int&) {
         "Makes a tree of 1,728 hosts, routes it twice and compares, breaks and repairs it, maps the ranks of a job,\n"
         "plays a flow that suffers from others' congestion without and with the congestion manager, runs a verbs "
         "program\n"
-        "on two software adapters, and writes tables that OpenSM loads and a report to open in a browser. Each step\n"
+        "on two software adapters, overlaps an allreduce of four ranks, and writes tables that OpenSM loads and a "
+        "report to open in a browser. Each step\n"
         "prints the commands that do the same in FOLDER. Nothing is written outside it.");
     app->callback([options] { run(*options); });
 }

@@ -56,6 +56,7 @@ void demo_break_and_repair(Demo& demo);
 void demo_map_ranks(Demo& demo);
 void demo_victim(Demo& demo);
 void demo_verbs(Demo& demo);
+void demo_collective(Demo& demo);
 void demo_report(Demo& demo);
 
 }  // namespace loom::cli

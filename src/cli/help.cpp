@@ -23,7 +23,7 @@ const std::vector<Heading>& headings() {
         {"Management: what to change while it runs", {"manage"}},
         {"Verbs: programs without an adapter", {"verbs"}},
         {"Ranks: programs of many processes", {"run", "coll"}},
-        {"Measuring: what it costs", {"measure"}},
+        {"Measuring and predicting: what it costs", {"measure", "model"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},
     };

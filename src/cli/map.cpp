@@ -34,6 +34,7 @@ struct Options {
     unsigned restarts = 0;
     double seconds = 0;
     std::string output;
+    std::string order;
 
     [[nodiscard]] Metric wanted() const {
         if (metric == "1" || metric == "maxima") return Metric::sum_of_maxima;
@@ -66,7 +67,7 @@ void print_text(const Options& options, const traffic::Pattern& pattern, const R
 }
 
 int run(const Options& options) {
-    check_outputs({{"-o", options.output}}, options.common);
+    check_outputs({{"-o", options.output}, {"--order", options.order}}, options.common);
     check_ending({"-o", options.output}, "a list of hosts", {".csv"});
     const auto routed = load_routed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
@@ -80,6 +81,11 @@ int run(const Options& options) {
     }
     if (!options.output.empty())
         write_file(options.output, to_text(routed->fabric, congestion::remapped(routed->placement, result.mapping)));
+    if (!options.order.empty()) {
+        std::string text = "# rank i is the process that was rank ...\n";
+        for (const std::uint32_t rank : result.mapping) text += fmt::format("{}\n", rank);
+        write_file(options.order, text);
+    }
     if (options.common.json)
         print_json({{"fabric", options.routed.fabric},
                     {"engine", routed->tables.engine},
@@ -92,7 +98,7 @@ int run(const Options& options) {
                     {"after", to_json(result.after)},
                     {"mapping", result.mapping},
                     {"remarks", routed->remarks}});
-    else if (options.output != "-")
+    else if (options.output != "-" && options.order != "-")
         print_text(options, *pattern, result);
     return 0;
 }
@@ -127,6 +133,9 @@ void add_map(CLI::App& program, int& exit_code) {
         ->check(real_number(0));
     app->add_option("-o,--output", options->output,
                     "Write the hosts in rank order, for --place and for launchers; - is standard output")
+        ->type_name("FILE");
+    app->add_option("--order", options->order,
+                    "Write the old rank of each new one, for LOOM_RANK_ORDER of running programs; - is standard output")
         ->type_name("FILE");
     add_common(*app, options->common);
     app->footer(

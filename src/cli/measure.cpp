@@ -1,8 +1,6 @@
 // loom measure: what messages cost on this machine.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,7 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
-#include "loom/base/error.hpp"
+#include "cli/ranks.hpp"
 #include "loom/base/file.hpp"
 #include "loom/coll/parameters.hpp"
 #include "loom/model/parameters.hpp"
@@ -27,60 +25,14 @@ struct Options {
     std::string transport = "auto";
 };
 
-// What a rank wants to say to this command.
-class Pipe {
-public:
-    Pipe() {
-        if (pipe(ends_.data()) != 0) throw IoError("cannot make a pipe");
-    }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-    ~Pipe() {
-        close_end(0);
-        close_end(1);
-    }
-    void write(std::string_view text) const {
-        while (!text.empty()) {
-            const ssize_t n = ::write(ends_[1], text.data(), text.size());
-            if (n <= 0) throw IoError("cannot write to the pipe");
-            text.remove_prefix(static_cast<std::size_t>(n));
-        }
-    }
-    // All that was written; some kilobytes at most, for nobody reads while the ranks run.
-    [[nodiscard]] std::string read() {
-        close_end(1);
-        std::string all;
-        std::array<char, 4096> part{};
-        for (ssize_t n; (n = ::read(ends_[0], part.data(), part.size())) > 0;) all.append(part.data(), n);
-        return all;
-    }
-
-private:
-    void close_end(std::size_t end) {
-        if (ends_[end] >= 0) ::close(ends_[end]);
-        ends_[end] = -1;
-    }
-    std::array<int, 2> ends_{-1, -1};
-};
-
 int run(const Options& options) {
-    Pipe pipe;
-    transport::Launch job;
-    job.ranks = options.ranks;
-    job.timeout = std::chrono::seconds(60);
-    job.remark = [](const std::string& text) { fmt::print(stderr, "loom: {}\n", text); };
-    job.body = [&](Rank rank) {
+    const std::string text = ask_ranks(options.ranks, [&](Rank) {
         const auto bootstrap = transport::find_bootstrap();
         const auto transport = transport::open_transport(*bootstrap, options.transport);
         const coll::Parameters parameters = coll::measure_parameters(*transport);
-        if (rank == Rank{0})
-            pipe.write(transport->description() + "\n" + parameters.origin + "\n" + model::to_text(parameters.charges));
         bootstrap->finished();
-        return 0;
-    };
-    const transport::LaunchOutcome outcome = transport::launch(job);
-    if (outcome.exit_code() != 0) throw Error("a rank failed; nothing was measured");
-    const std::string text = pipe.read();
+        return transport->description() + "\n" + parameters.origin + "\n" + model::to_text(parameters.charges);
+    });
     std::string_view transport, origin, charges;
     Lines lines(text);
     lines.next(transport), lines.next(origin), lines.next(charges);

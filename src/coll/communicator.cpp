@@ -198,6 +198,18 @@ Communicator Communicator::duplicate() const {
     return derive(*state_, state_->members, state_->neighbours, state_->grid);
 }
 
+Communicator Communicator::renumbered(std::span<const std::uint32_t> order) const {
+    std::vector<bool> seen(size());
+    std::vector<Rank> members;
+    for (const std::uint32_t rank : order) {
+        if (rank >= size() || seen[rank]) throw UsageError("an order of ranks must have each of them once");
+        seen[rank] = true;
+        members.push_back(state_->members[rank]);
+    }
+    if (members.size() != size()) throw UsageError("an order of ranks must have each of them once");
+    return derive(*state_, std::move(members));
+}
+
 std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> colour, std::uint32_t key) const {
     struct Wish {
         std::uint32_t has_colour, colour, key, rank;

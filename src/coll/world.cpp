@@ -1,10 +1,13 @@
 #include "loom/coll/world.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <numeric>
 
 #include "coll/world_state.hpp"
+#include "loom/base/file.hpp"
+#include "loom/coll/order.hpp"
 #include "loom/transport/open.hpp"
 
 namespace loom::coll {
@@ -17,6 +20,10 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     std::vector<Rank> all(transport.size());
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank] = Rank{rank};
+    if (const char* const file = std::getenv("LOOM_RANK_ORDER"); file != nullptr && *file != '\0') {
+        const std::vector<std::uint32_t> order = read_rank_order(read_file(file), file, transport.size());
+        for (std::size_t i = 0; i < order.size(); ++i) all[i] = Rank{order[i]};
+    }
     everyone = add(std::make_unique<Communicator::State>(*this, std::move(all), 0));
 }
 

@@ -29,8 +29,8 @@ TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     EXPECT_EQ(object["damaged"]["old, as they were"]["valid"], false);
     EXPECT_EQ(object["damaged"]["repaired"]["valid"], true);
     EXPECT_LT(object["damaged"]["repaired"]["changed"], object["damaged"]["ftree anew"]["changed"]);
-    for (const char* name :
-         {"tree.json", "ftree.lft", "damaged.json", "repaired.lft", "mapping.txt", "victim.scn", "report.html"})
+    for (const char* name : {"tree.json", "ftree.lft", "damaged.json", "repaired.lft", "mapping.txt", "victim.scn",
+                             "allreduce.svg", "report.html"})
         EXPECT_GT(std::filesystem::file_size(folder.path() / "demo" / name), 100u) << name;
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
     const std::string page = slurp(folder.path() / "demo" / "report.html");
@@ -38,6 +38,13 @@ TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     EXPECT_THAT(page, HasSubstr("The other six together"));
     EXPECT_THAT(page, HasSubstr("A verbs program on two software HCAs"));
     EXPECT_EQ(object["verbs"].size(), 7u);
+    const json& collective = object["collective"];
+    EXPECT_EQ(collective["right"], true);
+    EXPECT_GT(collective["allreduce_us"], 0);
+    EXPECT_GT(collective["predicted_us"], 0);
+    EXPECT_GT(collective["simulated_us"], 0);
+    EXPECT_GT(collective["explain"]["candidates"].size(), 3u);
+    EXPECT_THAT(page, HasSubstr("An allreduce beside a computation"));
     for (const json& row : object["verbs"]) EXPECT_GT(row["write_gb_per_s"], 0) << row;
     EXPECT_THAT(page, HasSubstr("<tr><td>manager as in the paper</td><td class=\"n\">"));
 }

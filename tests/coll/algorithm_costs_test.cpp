@@ -80,6 +80,11 @@ const Formula formulas[] = {
      [](auto P, auto, auto B) {
          return Cost{P - 1, (P - 1) * B, P - 1};
      }},
+    // What is sent beside the datagrams.
+    {Collective::broadcast, "multicast",
+     [](auto P, auto, auto B) {
+         return Cost{P - 1, (P - 1) * B, P - 1};
+     }},
     // Parts that a rank passed on down the tree are not sent to it again, and nobody waits for a round to end.
     {Collective::broadcast, "scatter-allgather",
      [](auto P, auto k, auto B) {

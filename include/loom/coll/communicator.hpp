@@ -68,6 +68,10 @@ public:
     [[nodiscard]] Communicator duplicate() const;
     // Ranks with the same colour, ordered by (key, rank); nothing for those without a colour.
     [[nodiscard]] std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::uint32_t key) const;
+    // The same ranks with other numbers: rank i of the new one is rank order[i] of this one, for a fabric on which that
+    // shares fewer links (loom/coll/order.hpp; LOOM_RANK_ORDER=FILE does it to World::communicator()). Throws
+    // UsageError unless each is there once.
+    [[nodiscard]] Communicator renumbered(std::span<const std::uint32_t> order) const;
     [[nodiscard]] Communicator cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const;
     // Each rank gives its own neighbours.
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;

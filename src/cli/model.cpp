@@ -1,0 +1,183 @@
+// loom model: how long a schedule should take, by LogGP, LogfP or LogGOPS.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/collective.hpp"
+#include "cli/command.hpp"
+#include "cli/options.hpp"
+#include "cli/output.hpp"
+#include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
+#include "loom/base/plot.hpp"
+#include "loom/base/table.hpp"
+#include "loom/model/parameters.hpp"
+#include "loom/report/schedule.hpp"
+#include "loom/traffic/goal.hpp"
+
+namespace loom::cli {
+
+using nlohmann::ordered_json;
+
+namespace {
+
+struct Options {
+    Common common;
+    std::string goal;
+    CollectiveOptions collective;
+    std::string model = "loggp";
+    std::string parameters;
+    std::string bytes = "8";
+    std::string draw;
+    std::string output;
+};
+
+std::uint64_t bytes_of(const std::string& text) {
+    const auto bytes = parse_bytes(text);
+    if (!bytes) throw UsageError("--bytes " + text + ": expected a number of bytes, such as 4096 or 64KiB");
+    return *bytes;
+}
+
+model::Charges charges_of(const Options& options) {
+    const model::Charges base = options.model == "logfp"     ? model::charges(model::LogfP{})
+                                : options.model == "loggops" ? model::charges(model::LogGops{})
+                                                             : model::charges(model::LogGp{});
+    return model::parse_charges(options.parameters, base);
+}
+
+int predict(const Options& options) {
+    check_outputs({{"--draw", options.draw}}, options.common);
+    check_ending({"--draw", options.draw}, "a picture", {".svg"});
+    if (options.goal.empty() == options.collective.name.empty())
+        throw UsageError("expected either --goal FILE or --coll NAME:ALGORITHM");
+    const traffic::Schedule schedule = options.goal.empty()
+                                           ? collective_schedule(options.collective, bytes_of(options.bytes))
+                                           : traffic::read_goal(read_file(options.goal), options.goal);
+    const model::Charges charges = charges_of(options);
+    const model::Prediction prediction = model::walk(schedule, charges);
+    if (!options.draw.empty()) {
+        report::ScheduleFrame frame;
+        frame.title = options.goal.empty() ? options.collective.name : options.goal;
+        write_file(options.draw, report::draw_schedule(schedule, prediction, frame).document());
+    }
+    std::vector<Time> ends = prediction.ends;
+    std::sort(ends.begin(), ends.end());
+    if (options.common.json) {
+        ordered_json by_rank = ordered_json::array();
+        for (const Time end : prediction.ends)
+            by_rank.push_back(end == never ? ordered_json() : ordered_json(end.microseconds()));
+        ordered_json object{{"ranks", schedule.ranks()},
+                            {"operations", schedule.size()},
+                            {"model", options.model},
+                            {"parameters", model::to_text(charges)},
+                            {"finished", prediction.finished}};
+        object["finish_us"] = prediction.finished ? ordered_json(prediction.finish().microseconds()) : ordered_json();
+        object["rank_ends_us"] = std::move(by_rank);
+        print_json(object);
+        return prediction.finished ? 0 : 1;
+    }
+    fmt::print("{} ranks, {} operations, {}\n", grouped(schedule.ranks()), grouped(schedule.size()), options.model);
+    if (!prediction.finished) {
+        fmt::print("some operations wait for ever: a receive that nobody serves\n");
+        return 1;
+    }
+    fmt::print("the last rank ends after {}, the first after {}, half of them after {}\n",
+               to_string(prediction.finish()), to_string(ends.front()), to_string(ends[ends.size() / 2]));
+    if (!options.draw.empty() && options.draw != "-") fmt::print("drawn in {}\n", options.draw);
+    return 0;
+}
+
+int plot(const Options& options) {
+    check_outputs({{"-o", options.output}}, options.common);
+    check_ending({"-o", options.output}, "a picture", {".svg"});
+    if (options.collective.name.empty()) throw UsageError("expected --coll NAME: a collective");
+    const std::uint64_t most = std::max<std::uint64_t>(bytes_of(options.bytes), 2);
+    const model::Charges charges = charges_of(options);
+    std::vector<Series> series;
+    ordered_json list = ordered_json::array();
+    for (const CollectiveOptions& each : algorithms_of(options.collective)) {
+        Series line{each.name.substr(each.name.find(':') + 1), {}};
+        ordered_json points = ordered_json::array();
+        for (std::uint64_t bytes = 1; bytes <= most; bytes *= 2) {
+            const Time time = model::walk(collective_schedule(each, bytes), charges).finish();
+            line.points.emplace_back(std::countr_zero(bytes), std::log10(std::max(time.microseconds(), 1e-3)));
+            points.push_back({{"bytes", bytes}, {"us", time.microseconds()}});
+        }
+        list.push_back({{"algorithm", line.name}, {"points", std::move(points)}});
+        series.push_back(std::move(line));
+    }
+    const PlotFrame frame{
+        fmt::format("{} on {} ranks by {}", options.collective.name, options.collective.ranks, options.model),
+        "2^n bytes", "log10 of microseconds", 760, 420};
+    if (!options.output.empty()) write_file(options.output, line_plot(frame, series).document());
+    if (options.common.json) {
+        print_json({{"collective", options.collective.name},
+                    {"ranks", options.collective.ranks},
+                    {"model", options.model},
+                    {"parameters", model::to_text(charges)},
+                    {"algorithms", std::move(list)}});
+        return 0;
+    }
+    Table table({{"algorithm"}, {"1 B", Align::right}, {human_bytes(std::bit_floor(most)), Align::right}});
+    for (const Series& line : series)
+        table.row({line.name, fmt::format("{:.3g} us", std::pow(10, line.points.front().second)),
+                   fmt::format("{:.3g} us", std::pow(10, line.points.back().second))});
+    table.print();
+    if (!options.output.empty() && options.output != "-") fmt::print("\ncurves in {}\n", options.output);
+    return 0;
+}
+
+void add_model_options(CLI::App& app, Options& options) {
+    app.add_option("--model", options.model, "loggp, logfp or loggops")
+        ->check(one_of({"loggp", "logfp", "loggops"}))
+        ->type_name("NAME")
+        ->capture_default_str();
+    app.add_option("--parameters", options.parameters,
+                   "What differs from the model's defaults: L=2.5us,o=300ns,G=100ps,f=8")
+        ->type_name("LIST");
+    app.add_option("--ranks", options.collective.ranks, "Of the collective")
+        ->check(whole_number(1, 4096))
+        ->type_name("N")
+        ->capture_default_str();
+    add_common(app, options.common);
+}
+
+}  // namespace
+
+void add_model(CLI::App& program, int& exit_code) {
+    CLI::App* app = program.add_subcommand("model", "Predict how long a schedule takes, by LogGP, LogfP or LogGOPS");
+    app->require_subcommand(1);
+    const auto options = std::make_shared<Options>();
+    CLI::App* one = app->add_subcommand("predict", "A schedule's end, rank by rank");
+    one->add_option("--goal", options->goal, "A schedule as GOAL text; - is standard input")->type_name("FILE");
+    one->add_option("--coll", options->collective.name,
+                    "Or a collective: allreduce:ring, broadcast:binomial:65536 (segment)")
+        ->type_name("NAME:ALGORITHM");
+    one->add_option("--bytes", options->bytes, "Of its message or of one block")
+        ->type_name("BYTES")
+        ->capture_default_str();
+    one->add_option("--draw", options->draw, "Ranks as lines, messages as arrows, as SVG")->type_name("FILE");
+    add_model_options(*one, *options);
+    one->footer(
+        "Walks the schedule that ranks would run, operation by operation. Parameters: " + model::parameter_help() +
+        ".\n\n"
+        "  loom model predict --coll allreduce:ring --ranks 8 --bytes 1MiB --parameters L=1us,o=200ns,G=100ps\n"
+        "  loom model predict --goal trace.goal --model loggops --json");
+    one->callback([options, &exit_code] { exit_code = predict(*options); });
+
+    const auto plots = std::make_shared<Options>();
+    plots->bytes = "1MiB";
+    CLI::App* all = app->add_subcommand("plot", "All algorithms of a collective over message sizes");
+    all->add_option("--coll", plots->collective.name, "A collective: allreduce")->type_name("NAME")->required();
+    all->add_option("--bytes", plots->bytes, "The largest size")->type_name("BYTES")->capture_default_str();
+    all->add_option("-o,--output", plots->output, "Curves as SVG")->type_name("FILE");
+    add_model_options(*all, *plots);
+    all->footer("  loom model plot --coll broadcast --ranks 16 --bytes 256KiB --model logfp -o broadcast.svg");
+    all->callback([plots, &exit_code] { exit_code = plot(*plots); });
+}
+
+}  // namespace loom::cli

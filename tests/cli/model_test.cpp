@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/process.hpp"
+
+namespace {
+
+using loom::test::loom_program;
+using loom::test::Outcome;
+using loom::test::slurp;
+using loom::test::TemporaryFolder;
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(ModelCommand, PredictsACollective) {
+    const TemporaryFolder folder;
+    const std::string picture = folder.file("linear.svg");
+    const Outcome done = loom_program(
+        "model predict --coll broadcast:linear --ranks 3 --bytes 1 --parameters L=1us,o=100ns,g=0ns,G=0ps "
+        "--json --draw " +
+        picture);
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json object = json::parse(done.out);
+    EXPECT_EQ(object["ranks"], 3);
+    EXPECT_DOUBLE_EQ(object["finish_us"], 1.3);  // the second send begins after the first: o + o + L + o
+    EXPECT_EQ(object["rank_ends_us"].size(), 3u);
+    EXPECT_THAT(slurp(picture), HasSubstr("rank 2"));
+}
+
+TEST(ModelCommand, PredictsGoal) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("a.goal");
+    std::ofstream(file)
+        << ("num_ranks 2\nrank 0 {\nl1: send 10b to 1 tag 5\n}\nrank 1 {\nl1: recv 10b from 0 tag 5\n}\n");
+
+    const Outcome done = loom_program("model predict --model loggops --goal " + file);
+
+    EXPECT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_THAT(done.out, HasSubstr("the last rank ends after"));
+}
+
+TEST(ModelCommand, SaysNoWhereSomethingWaitsForEver) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("b.goal");
+    std::ofstream(file) << ("num_ranks 2\nrank 0 {\n}\nrank 1 {\nl1: recv 10b from 0 tag 5\n}\n");
+
+    const Outcome done = loom_program("model predict --goal " + file);
+
+    EXPECT_EQ(done.exit_code, 1);
+    EXPECT_THAT(done.out, HasSubstr("for ever"));
+}
+
+TEST(ModelCommand, RefusesWhatItCannotRead) {
+    for (const char* words :
+         {"model predict", "model predict --coll allreduce:best", "model predict --coll nothing",
+          "model predict --coll broadcast --bytes few", "model predict --coll broadcast --parameters x=1",
+          "model plot --coll neighbour_alltoall"}) {
+        const Outcome done = loom_program(words);
+
+        EXPECT_EQ(done.exit_code, 2) << words;
+        EXPECT_THAT(done.err, HasSubstr("loom: ")) << words;
+    }
+}
+
+TEST(ModelCommand, PlotsAllAlgorithms) {
+    const Outcome done = loom_program("model plot --coll allreduce --ranks 4 --bytes 4KiB --json");
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json object = json::parse(done.out);
+    EXPECT_GT(object["algorithms"].size(), 4u);
+    EXPECT_EQ(object["algorithms"][0]["points"].size(), 13u);
+}
+
+TEST(CollCommand, ExplainsOnRanksOfItsOwn) {
+    const Outcome done = loom_program("coll explain allreduce --bytes 64KiB -n 3 --json");
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json object = json::parse(done.out);
+    EXPECT_EQ(object["ranks"], 3);
+    EXPECT_GT(object["candidates"].size(), 3u);
+}
+
+TEST(MeasureCommand, PrintsParameters) {
+    const Outcome done = loom_program("measure loggp -n 2 --json");
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json object = json::parse(done.out);
+    EXPECT_EQ(object["ranks"], 2);
+    EXPECT_TRUE(object["parameters"]["near"].contains("small"));
+}
+
+}  // namespace
