@@ -19,7 +19,7 @@ struct BoundBlocks : Bound {
 
 template <class T>
 [[nodiscard]] Bound bind_equal(Collective what, const std::byte* input, std::byte* output, std::size_t elements,
-                         Rank root = {}) {
+                               Rank root = {}) {
     Bound bound;
     bound.call.what = what;
     bound.call.root = root;
