@@ -56,6 +56,7 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
     ++expected.generation;
     expected.parts = 1;
     expected.reads = 0;
+    expected.lent = false;
     ++large_receives_;
     const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
     message.note = reference + 1;
@@ -79,7 +80,8 @@ void VerbsTransport::take_part(std::uint64_t slot) {
     Expected& expected = expected_[slot];
     if (--expected.parts != 0) return;
     Message& message = *expected.message;
-    peers_[message.peer.value].receives.remove(message);
+    Peer& peer = peers_[message.peer.value];
+    (expected.lent ? peer.reading : peer.receives).remove(message);
     forget_expected(message);
     finish(message, Message::Outcome::done);
 }
@@ -89,9 +91,14 @@ void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
     const std::uint64_t slot = loan.receive & 0xffffffff;
     if (slot >= expected_.size()) return lose(peer, "a loan to no receive");
     Expected& expected = expected_[slot];
-    if (expected.message == nullptr || expected.generation != loan.receive >> 32 ||
-        expected.message->peer != peer.rank || loan.bytes == 0 || loan.bytes > expected.message->bytes)
+    if (expected.message == nullptr || expected.generation != loan.receive >> 32)  // of one that was given up
+        return send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
+    if (expected.message->peer != peer.rank || expected.lent || loan.bytes == 0 || loan.bytes > expected.message->bytes)
         return lose(peer, "a loan to another receive");
+    // What comes next with its tag is for the next receive, also while this one is read.
+    peer.receives.remove(*expected.message);
+    peer.reading.push(*expected.message);
+    expected.lent = true;
     expected.parts = loan.bytes == expected.message->bytes ? 1 : 2;
     expected.loan = loan.reference;
     expected.reads = static_cast<std::uint32_t>((loan.bytes + most_read_at_once - 1) / most_read_at_once);
@@ -145,7 +152,7 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
     if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
     if (message->peer != peer.rank) return lose(peer, "an answer to another's receive");
     if (outcome == Message::Outcome::done) return take_part(slot);
-    peer.receives.remove(*message);
+    (expected.lent ? peer.reading : peer.receives).remove(*message);
     forget_expected(*message);
     finish(*message, outcome);
 }
@@ -267,7 +274,7 @@ bool VerbsTransport::progress() {
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
     const bool now_and_then = (++looks_ & 31) == 0;
-    if (outstanding_ != 0 || any_far_ || now_and_then) any |= take_completions();
+    if (outstanding_ != 0 || !ended_.empty() || any_far_ || now_and_then) any |= take_completions();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
     if (events_)
         any |= take_wakes();
@@ -281,28 +288,53 @@ bool VerbsTransport::progress() {
     return false;
 }
 
-bool VerbsTransport::take_completions() {
+// What has ended since the last look. It is only noted: whoever makes room for a request is in the midst of something,
+// and a callback would find that half done.
+bool VerbsTransport::note_completions() {
     ibv_wc completions[16];
     bool any = false;
     while (true) {
         const int count = ibv_poll_cq(device_.sent.get(), 16, completions);
         if (count < 0) throw Error("verbs: the completion queue is broken");
-        for (int i = 0; i < count; ++i) take_completion(completions[i]);
+        for (int i = 0; i < count; ++i) note(completions[i]);
         any |= count != 0;
         if (count < 16) return any;
     }
 }
 
-void VerbsTransport::take_completion(const ibv_wc& completion) {
+void VerbsTransport::note(const ibv_wc& completion) {
     const auto found = by_qp_.find(completion.qp_num);
-    if (found == by_qp_.end()) return;
+    if (found == by_qp_.end() || found->second->lost || found->second->broken) return;
     Peer& peer = *found->second;
+    if (completion.status != IBV_WC_SUCCESS) {
+        peer.broken = true;
+        outstanding_ -= peer.covered.size();
+        peer.covered.clear();
+    } else {
+        --outstanding_;
+        peer.open -= peer.covered.front();
+        peer.covered.pop_front();
+        if (kind_of(completion.wr_id) == RequestKind::frame) return;
+    }
+    ended_.push_back(completion);
+}
+
+bool VerbsTransport::take_completions() {
+    const bool any = note_completions() || !ended_.empty();
+    while (!ended_.empty()) {
+        const ibv_wc completion = ended_.front();
+        ended_.pop_front();
+        take_completion(completion);
+    }
+    return any;
+}
+
+void VerbsTransport::take_completion(const ibv_wc& completion) {
+    Peer& peer = *by_qp_.find(completion.qp_num)->second;
+    if (peer.lost) return;  // its messages were given up
     if (completion.status != IBV_WC_SUCCESS)
         return lose(peer, std::string("rank ") + std::to_string(peer.rank.value) + " can no longer be reached: " +
                               device_.adapter.functions.wc_status_str(completion.status));
-    --outstanding_;
-    peer.open -= peer.covered.front();
-    peer.covered.pop_front();
     switch (kind_of(completion.wr_id)) {
         case RequestKind::probe:
             peer.probing = false;
@@ -313,7 +345,7 @@ void VerbsTransport::take_completion(const ibv_wc& completion) {
             Expected& expected = expected_[completion.wr_id >> 3];
             if (--expected.reads != 0) break;
             send_control(peer, Kind::taken, Tag{}, Reference{expected.loan});
-            take_part(completion.wr_id >> 3);
+            if (!peer.lost) take_part(completion.wr_id >> 3);
             break;
         }
         case RequestKind::message:

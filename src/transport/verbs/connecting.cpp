@@ -176,7 +176,7 @@ void VerbsTransport::flush() {
             post_write(peer, {}, peer.inbox_address, peer.key, IBV_SEND_SIGNALED,
                        request_id(peer.rank, RequestKind::probe));
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-    while (outstanding_ != 0 && std::chrono::steady_clock::now() < until) take_completions();
+    while (outstanding_ != 0 && std::chrono::steady_clock::now() < until) note_completions();
 }
 
 VerbsTransport::~VerbsTransport() {

@@ -40,7 +40,7 @@ void VerbsTransport::rest() {
             post_write(peer, {&word, 1}, peer.inbox_address, peer.key, IBV_SEND_INLINE | IBV_SEND_SIGNALED,
                        request_id(peer.rank, RequestKind::probe));
         }
-        for (Message* send = peer.sends.front(); send != nullptr; send = send->next)
+        for (Message* send = peer.sends.front(); send != nullptr; send = peer.lost ? nullptr : send->next)
             if (send->bytes > eager_limit_)
                 send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
     }
@@ -53,6 +53,10 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
         first_lost_ = peer.rank;
         lost_why_ = why;
     }
+    // Nothing of it may reach memory that is the program's again.
+    ibv_qp_attr stop{};
+    stop.qp_state = IBV_QPS_ERR;
+    device_.adapter.functions.modify_qp(peer.qp.get(), &stop, IBV_QP_STATE);
     outstanding_ -= std::min<std::uint64_t>(outstanding_, peer.covered.size());
     peer.covered.clear();
     peer.open = peer.unsignaled = 0;
@@ -61,14 +65,19 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
     for (const WaitingFrame& frame : peer.waiting)
         if (frame.message != nullptr) over.push(*frame.message);
     peer.waiting.clear();
-    for (MessageList* list : {&peer.sends, &peer.writing})
+    while (Message* const message = peer.sends.pop()) {
+        if (message->bytes > eager_limit_) --large_sends_;
+        over.push(*message);
+    }
+    while (Message* const message = peer.writing.pop()) {
+        --large_sends_;
+        over.push(*message);
+    }
+    for (MessageList* list : {&peer.receives, &peer.reading})
         while (Message* const message = list->pop()) {
+            if (message->note != 0) forget_expected(*message);
             over.push(*message);
-            --large_sends_;
         }
-    for (Message* receive = peer.receives.front(); receive != nullptr; receive = receive->next)
-        if (receive->note != 0) forget_expected(*receive);
-    while (Message* const message = peer.receives.pop()) over.push(*message);
     peer.readies.clear();
     for (Lent& lent : lent_)
         if (lent.message != nullptr && lent.message->peer == peer.rank) {

@@ -29,6 +29,8 @@ void compose(std::byte* to, std::uint64_t mark, Kind kind, Tag tag, std::span<co
 }  // namespace
 
 void VerbsTransport::post(Peer& peer, ibv_send_wr& request) {
+    if (peer.lost || peer.broken) [[unlikely]]
+        return;
     // A queue is reclaimed by completions: one in many asks for one.
     if ((request.send_flags & IBV_SEND_SIGNALED) == 0) {
         if (peer.unsignaled + 1 >= signal_every)
@@ -36,7 +38,9 @@ void VerbsTransport::post(Peer& peer, ibv_send_wr& request) {
         else
             ++peer.unsignaled;
     }
-    while (peer.open >= queue_length && !peer.lost) take_completions();
+    while (peer.open >= queue_length && !peer.broken) note_completions();
+    if (peer.broken) [[unlikely]]
+        return;
     ++peer.open;
     if ((request.send_flags & IBV_SEND_SIGNALED) != 0) {
         peer.covered.push_back(peer.unsignaled + 1);
@@ -163,6 +167,8 @@ void VerbsTransport::send_held(Peer& peer, Tag tag) {
         peer.sends.remove(*held);
         if (peer.waiting.empty() && write_eager(peer, *held)) {
             finish(*held, Message::Outcome::done);
+        } else if (peer.lost) {
+            finish(*held, Message::Outcome::lost);
         } else {
             peer.waiting.push_back({Kind::eager, tag, {}, held});
             ++waiting_frames_;
@@ -190,6 +196,10 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
     if (data.size() <= eager_limit_) {
         if (peer.waiting.empty() && write_eager(peer, message)) {
             message.outcome = Message::Outcome::done;
+            return true;
+        }
+        if (peer.lost) [[unlikely]] {
+            message.outcome = Message::Outcome::lost;
             return true;
         }
         message.outcome = Message::Outcome::pending;
@@ -224,10 +234,10 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     const std::uint64_t lent = share_to_lend(peer, message, ready, source);
     message.note = lent != 0 ? 1 : 0;
     if (lent != 0) lend(peer, message, lent, ready.reference);
-    if (lent == message.bytes) return false;
-    const bool done = write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key));
+    if (peer.lost || lent == message.bytes) return false;
+    write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key));
     send_control(peer, Kind::written, message.tag, Reference{ready.reference});
-    return done;
+    return !peer.lost && is_over(message);
 }
 
 // On the software HCA a core copies, and inside a host it may be either side's. What one side reaches with plain loads
@@ -257,8 +267,8 @@ void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std
                       std::uint64_t{lent_[slot].generation} << 32 | slot, receive});
 }
 
-// Starts the writes of a message's data. True when they are over already: inside a host they are when they are posted.
-bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
+// Starts the writes of a message's data. Calls nobody back.
+void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
                                 std::uint32_t key) {
     const Registration& source = *sources_[&message];
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
@@ -267,6 +277,10 @@ bool VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from
         ++message.note;
         post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED, reinterpret_cast<std::uint64_t>(&message));
     }
+}
+
+// Whether a message whose writes have just been started is finished: inside a host it is. Others may be called back.
+bool VerbsTransport::is_over(Message& message) {
     void (*const finished)(Message&) = message.finished;
     message.finished = [](Message&) {};
     take_completions();
@@ -310,7 +324,8 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
     ++large_sends_;
     sources_[&message] = &registrations_.acquire(data, false);
     peer.writing.push(message);
-    return write_data(peer, message, 0, where.address + offset, static_cast<std::uint32_t>(where.key));
+    write_data(peer, message, 0, where.address + offset, static_cast<std::uint32_t>(where.key));
+    return is_over(message);
 }
 
 bool VerbsTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,

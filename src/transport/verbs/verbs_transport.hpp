@@ -42,6 +42,7 @@ struct Peer {
     Rank rank;
     QpPtr qp;
     bool lost = false;
+    bool broken = false;   // a request failed: it will be lost once that is taken in
     bool far = false;      // on another host
     bool probing = false;  // a write is under way that only asks whether it lives
 
@@ -67,6 +68,7 @@ struct Peer {
     std::uint64_t head = 0, reported = 0;  // lines
     Marks in;
     MessageList receives;
+    MessageList reading;  // large ones that we read ourselves: they have met their message
     std::deque<Unexpected> unexpected;
 };
 
@@ -121,7 +123,8 @@ private:
                     std::uint64_t id);
     void post(Peer& peer, ibv_send_wr& request);
     void ring_bell(Peer& peer);
-    bool write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
+    void write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
+    bool is_over(Message& message);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
                                               const Registration& source) const;
@@ -143,6 +146,8 @@ private:
     void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
     void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
     void consume(Peer& peer, std::uint64_t lines);
+    bool note_completions();
+    void note(const ibv_wc& completion);
     bool take_completions();
     void take_completion(const ibv_wc& completion);
     int drain_wakes();
@@ -176,6 +181,7 @@ private:
         std::uint32_t generation = 0;
         std::uint32_t parts = 1;  // still to come: what is written, and what is read here
         std::uint32_t reads = 0;  // under way
+        bool lent = false;        // among those that are read
         std::uint64_t loan = 0;   // whose end is to be told
     };
     std::vector<Expected> expected_;
@@ -196,6 +202,7 @@ private:
     MessageList self_sends_, self_receives_;
 
     std::uint64_t outstanding_ = 0;  // completions that will come
+    std::deque<ibv_wc> ended_;       // those that came and were not taken in yet
     std::uint32_t looks_ = 0, fruitless_ = 0;
     std::uint64_t last_rest_ns_ = 0, last_probe_ns_ = 0;
     std::optional<Rank> first_lost_;
