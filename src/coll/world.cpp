@@ -124,7 +124,10 @@ void World::close() {
         if (!progress()) transport::pause(state_->waiting);
     communicator().start(Call{}, {}).wait();  // a barrier
     state_->stop_thread();
-    if (state_->bootstrap != nullptr) state_->bootstrap->finished();
+    if (state_->bootstrap == nullptr) return;
+    // Out of the barrier we know that all came to it, not that all are out: who goes now would be missed by the others.
+    state_->bootstrap->fence();
+    state_->bootstrap->finished();
 }
 
 Communicator World::communicator() {

@@ -46,7 +46,14 @@ std::vector<Counted> count(const Call& call, const Choice& choice, std::uint32_t
     transport::Launch job;
     job.ranks = ranks;
     job.timeout = std::chrono::seconds(60);
-    job.body = [&](Rank rank) { return run_rank(call, choice, times, file(rank.value)); };
+    job.body = [&](Rank rank) {
+        try {
+            return run_rank(call, choice, times, file(rank.value));
+        } catch (const Error& error) {
+            std::fprintf(stderr, "rank %u: %s\n", rank.value, error.what());
+            return 1;
+        }
+    };
     const int code = transport::launch(job).exit_code();
     EXPECT_EQ(code, 0);
     std::vector<Counted> result(ranks);
