@@ -10,7 +10,11 @@ namespace loom::coll {
 
 namespace {
 
-constexpr std::uint64_t most_segments = 32;  // that are walked
+constexpr std::uint64_t most_segments = 8;      // that are walked
+constexpr std::uint64_t usual_segment = 65536;  // of algorithms that cut messages when they are not told how
+constexpr std::uint32_t most_walked_if_few = 128;
+constexpr std::uint64_t few_operations = 1'500;  // of all ranks
+constexpr std::size_t most_operations = 12'000;  // walked for one call, before segments are no longer tried
 
 bool on_one_host(const Group& group) {
     return std::all_of(group.hosts.begin(), group.hosts.end(), [&](std::uint32_t h) { return h == group.hosts[0]; });
@@ -135,7 +139,14 @@ public:
         : group_(group), call_(call), charges_(charges), bytes_(known_bytes(call)) {}
 
     [[nodiscard]] Time predict(const Algorithm& algorithm, const Tuning& tuning) const {
+        last_ = 0;
         if (group_.size <= most_walked || !group_.neighbours.empty()) return for_size(algorithm, tuning, group_.size);
+        if (group_.size <= most_walked_if_few && tuning.segment == 0) {
+            // Trees and disseminations have few operations, and jumps where rounds begin.
+            (void)for_size(algorithm, tuning, most_walked);
+            if (last_ * group_.size / most_walked <= few_operations) return for_size(algorithm, tuning, group_.size);
+            last_ = 0;
+        }
         // Halves of the group, until it is small: how much more the last doublings took goes on.
         std::vector<std::uint32_t> sizes{group_.size};
         while (sizes.back() > most_walked) sizes.push_back((sizes.back() + 1) / 2);
@@ -158,12 +169,19 @@ public:
         return time;
     }
 
+    // Of what was predicted last.
+    [[nodiscard]] std::uint64_t operations_of_last() const { return last_; }
+    [[nodiscard]] std::size_t operations() const { return operations_; }  // walked so far
+
 private:
     [[nodiscard]] Time for_size(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size) const {
-        const std::uint64_t most = tuning.segment == 0 ? bytes_ : tuning.segment * most_segments;
+        const std::uint64_t segment = tuning.segment != 0 ? tuning.segment : usual_segment;
+        const std::uint64_t most = algorithm.segments ? segment * most_segments : bytes_;
         if (bytes_ <= most) return walk_one(algorithm, tuning, size, bytes_);
+        last_ = 0;
         const std::int64_t whole = walk_one(algorithm, tuning, size, most).ps;
         const std::int64_t half = walk_one(algorithm, tuning, size, most / 2).ps;
+        if (tuning.segment != 0) last_ = last_ * (bytes_ / most);
         return Time{whole + scaled(whole - half, bytes_ - most, most / 2)};
     }
     [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size,
@@ -171,6 +189,8 @@ private:
         const Model model(group_, call_, size, bytes);
         if (!algorithm.fits(model.group(), model.call())) return never;
         const Whole all = whole(algorithm, model.group(), model.calls(), tuning);
+        operations_ += all.schedule.size();
+        last_ = std::max<std::uint64_t>(last_, all.schedule.size());
         return model::walk(all.schedule, charges_, model.group().hosts, all.in_scratch).finish();
     }
 
@@ -178,23 +198,23 @@ private:
     const Call& call_;
     const model::Charges& charges_;
     std::uint64_t bytes_;
+    mutable std::size_t operations_ = 0;
+    mutable std::uint64_t last_ = 0;
 };
 
-std::vector<Tuning> tunings(const Algorithm& algorithm, const Group& group, std::uint64_t bytes) {
+std::vector<Tuning> whole_tunings(const Algorithm& algorithm, const Group& group) {
+    if (!algorithm.ways) return {{}};
     std::vector<Tuning> all;
-    std::vector<std::uint32_t> ways{0};
-    if (algorithm.ways) {
-        ways.clear();
-        for (const std::uint32_t n : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
-            if (n < group.size || n == 1) ways.push_back(n);
-    }
-    for (const std::uint32_t n : ways) all.push_back({0, n});
-    if (!algorithm.segments) return all;
-    for (const std::uint64_t segment : {4096u, 16384u, 65536u, 262144u}) {
-        if (segment >= bytes) break;
-        if (bytes / segment > 256) continue;  // so many steps cost more than a message's length can gain
-        all.push_back({segment, algorithm.ways ? std::min(3u, std::max(group.size, 2u) - 1) : 0});
-    }
+    for (const std::uint32_t ways : {1u, 2u, 3u, 4u, 5u, 6u, 7u})
+        if (ways < group.size || ways == 1) all.push_back({0, ways});
+    return all;
+}
+
+std::vector<Tuning> segmented_tunings(const Candidate& whole, std::uint64_t bytes) {
+    std::vector<Tuning> all;
+    if (!whole.algorithm->segments) return all;
+    for (const std::uint64_t segment : {4096u, 16384u, 65536u, 262144u})
+        if (segment < bytes && bytes / segment <= 128) all.push_back({segment, whole.tuning.ways});
     return all;
 }
 
@@ -233,15 +253,36 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const Model model(group, call, group.size, bytes);
     const Predictor predictor(group, call, charges);
     std::vector<Candidate> all;
+    const auto add = [&](const Algorithm& algorithm, const Tuning& tuning) {
+        const Time predicted = predictor.predict(algorithm, tuning);
+        all.push_back({&algorithm, tuning, predicted, predictor.operations_of_last()});
+    };
+    const auto sort = [&] {
+        std::stable_sort(all.begin(), all.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
+    };
     for (const Algorithm& algorithm : algorithms(call.what)) {
         if (!algorithm.fits(model.group(), model.call())) continue;
-        for (const Tuning& tuning : tunings(algorithm, group, bytes)) {
-            all.push_back({&algorithm, tuning, predictor.predict(algorithm, tuning)});
+        for (const Tuning& tuning : whole_tunings(algorithm, group)) {
+            add(algorithm, tuning);
             if (group.size == 1) break;
         }
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
+    sort();
+    // Segments of the most promising first. How much is tried is counted, not timed: ranks must agree.
+    const std::vector<Candidate> promising = all;
+    for (const Candidate& each : promising) {
+        if (group.size == 1) break;
+        for (const Tuning& tuning : segmented_tunings(each, bytes))
+            if (predictor.operations() < most_operations) add(*each.algorithm, tuning);
+    }
+    sort();
+    const auto near = std::partition_point(all.begin(), all.end(), [&](const Candidate& each) {
+        return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
+    });
+    const auto simplest = std::min_element(
+        all.begin(), near, [](const Candidate& a, const Candidate& b) { return a.operations < b.operations; });
+    if (simplest != near) std::rotate(all.begin(), simplest, simplest + 1);
     return all;
 }
 

@@ -16,19 +16,21 @@ namespace loom::coll {
 struct Candidate {
     const Algorithm* algorithm = nullptr;
     Tuning tuning;
-    Time predicted;  // from the common beginning to the last rank's end
+    Time predicted;                // from the common beginning to the last rank's end
+    std::uint64_t operations = 0;  // of all ranks, about
 };
 
-// The quickest first. The same on every rank: integers throughout, and of the call only what all ranks know and what
-// belongs to a Ranking's key, so that it does not matter which call came first. Where blocks are known to some alone
-// (gatherv, scatterv, alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each.
-// Schedules of up to most_walked ranks are walked as they are; of more, smaller groups of the same kind are, and the
-// growth from doubling to doubling is taken to go on. Long segmented messages likewise. Cost: some 100 us for 8 ranks,
-// some ms for many.
+// The best first: of those within an eighth of the quickest the one with the fewest operations, each of which may cost
+// what no model knows; then by time. The same on every rank: integers throughout, and of the call only what all ranks
+// know and what belongs to a Ranking's key, so that it does not matter which call came first. Where blocks are known to
+// some alone (gatherv, scatterv, alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes
+// each. Schedules of up to most_walked ranks are walked as they are; of more, smaller groups of the same kind are, and
+// the growth from doubling to doubling is taken to go on. Long segmented messages likewise. Cost: some 100 us for 8
+// ranks, some ms for many.
 [[nodiscard]] std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges);
 
 inline constexpr std::uint64_t usual_block = 4096;
-inline constexpr std::uint32_t most_walked = 16;
+inline constexpr std::uint32_t most_walked = 8;
 
 // What sizes have in common that get the same answer: the first 3 bits stay, the rest becomes 0.
 [[nodiscard]] std::uint64_t size_class(std::uint64_t bytes);

@@ -13,7 +13,7 @@ namespace loom::coll {
 struct Chosen {
     const Algorithm* algorithm = nullptr;
     Tuning tuning;
-    std::string_view why = "predicted to be the quickest";
+    std::string_view why = "the simplest of those predicted to be the quickest";
 };
 
 // The same answer on every rank, whatever blocks each gives. `asked` (may be null) comes before the environment's

@@ -83,7 +83,7 @@ const Formula formulas[] = {
     // What is sent beside the datagrams.
     {Collective::broadcast, "multicast",
      [](auto P, auto, auto B) {
-         return Cost{P - 1, (P - 1) * B, P - 1};
+         return Cost{(P - 1) * ((B + 999) / 1000), (P - 1) * B, P - 1};
      }},
     // Parts that a rank passed on down the tree are not sent to it again, and nobody waits for a round to end.
     {Collective::broadcast, "scatter-allgather",

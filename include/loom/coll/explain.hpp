@@ -28,8 +28,8 @@ struct Explanation {
     std::uint32_t hosts = 1;
     std::string_view algorithm;
     Tuning tuning;
-    std::string why;                        // "predicted to be the quickest", "LOOM_COLL", "asked for"
-    std::vector<Alternative> alternatives;  // the quickest first, the chosen one among them
+    std::string why;                        // "the simplest of those...", "LOOM_COLL", "asked for"
+    std::vector<Alternative> alternatives;  // the model's choice first, then by time
     Parameters parameters;
 
     // Some lines for people, with the best few tunings of each algorithm; and one JSON object.

@@ -46,6 +46,10 @@ void chain(const Group& group, const Call& call, const Tuning& tuning, Writer& w
 // transport has no multicast, or its datagrams are too short, the chain alone does it.
 constexpr std::uint64_t usual_fragment = 1000;  // fits a datagram of 1 KiB and its label
 
+bool is_small(const Group&, const Call& call) {
+    return call.bytes <= 64 * usual_fragment;
+}
+
 void multicast(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
     const std::uint64_t fragment = tuning.segment == 0 ? usual_fragment : tuning.segment;
     writer.use_multicast();
@@ -89,7 +93,7 @@ constexpr Algorithm list[] = {
      false, always, scatter_allgather},
     {Collective::broadcast, "multicast",
      "datagrams to all, then a chain of fragments (1,000 B) that makes good what was lost; many ranks, small messages",
-     false, false, always, multicast},
+     false, false, is_small, multicast},
     {Collective::broadcast, "hierarchical", "binomial between hosts, flat inside each: one message into each host",
      false, false, several_hosts, hierarchical_broadcast},
 };
