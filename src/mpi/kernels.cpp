@@ -35,7 +35,8 @@ inline constexpr bool is_logical = false;
 template <class T>
 inline constexpr bool is_logical<Logical<T>> = true;
 
-// Which operation MPI defines for which type (MPI 3.1, 5.9.2).
+// Which operation MPI defines for which type (MPI 3.1, 5.9.2); the logical ones for floating-point numbers too, as MPICH
+// has them.
 template <Arithmetic A, class T>
 consteval bool defined() {
     using enum Arithmetic;
@@ -43,7 +44,7 @@ consteval bool defined() {
     if constexpr (is_logical<T>) return A == land || A == lor || A == lxor;
     if constexpr (std::is_same_v<T, Byte>) return A == band || A == bor || A == bxor;
     if constexpr (is_complex<T>) return A == sum || A == prod;
-    if constexpr (std::is_floating_point_v<T>) return A == max || A == min || A == sum || A == prod;
+    if constexpr (std::is_floating_point_v<T>) return A <= prod || A == land || A == lor || A == lxor;
     if constexpr (std::is_integral_v<T>) return A != maxloc && A != minloc;
     return false;
 }
