@@ -32,6 +32,7 @@ void add_manage(CLI::App& program, int& exit_code);
 void add_route(CLI::App& program, int& exit_code);
 void add_check(CLI::App& program, int& exit_code);
 void add_verbs(CLI::App& program, int& exit_code);
+void add_mpi(CLI::App& program, int& exit_code);
 void add_measure(CLI::App& program, int& exit_code);
 void add_model(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);

@@ -22,7 +22,7 @@ const std::vector<Heading>& headings() {
         {"Simulation: what happens, when", {"sim"}},
         {"Management: what to change while it runs", {"manage"}},
         {"Verbs: programs without an adapter", {"verbs"}},
-        {"Ranks: programs of many processes", {"run", "coll"}},
+        {"Ranks: programs of many processes", {"run", "coll", "mpi"}},
         {"Measuring and predicting: what it costs", {"measure", "model"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"completion"}},

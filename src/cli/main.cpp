@@ -24,6 +24,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_sim(program, exit_code);
     add_manage(program, exit_code);
     add_verbs(program, exit_code);
+    add_mpi(program, exit_code);
     add_run(program, exit_code);
     add_coll(program, exit_code);
     add_measure(program, exit_code);

@@ -35,8 +35,8 @@ inline constexpr bool is_logical = false;
 template <class T>
 inline constexpr bool is_logical<Logical<T>> = true;
 
-// Which operation MPI defines for which type (MPI 3.1, 5.9.2); the logical ones for floating-point numbers too, as MPICH
-// has them.
+// Which operation MPI defines for which type (MPI 3.1, 5.9.2); the logical ones for floating-point numbers too, as
+// MPICH has them.
 template <Arithmetic A, class T>
 consteval bool defined() {
     using enum Arithmetic;

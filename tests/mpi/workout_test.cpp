@@ -25,15 +25,16 @@ void PrintTo(const Job& job, std::ostream* out) {
     *out << job.mpi << " -n " << job.ranks << " --cases " << job.cases << " " << job.more << " " << job.variables;
 }
 
-std::string launch(const Job& run, const std::string& report, const std::string& program) {
-    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + run.mpi + ".so";
-    const std::string variables = "LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + report + " " + run.variables;
-    const std::string ranks = " -n " + std::to_string(run.ranks) + " ";
-    // Variables are set for the program alone: the launcher is an MPI program too.
-    const std::string start = std::string(run.mpi) == "openmpi"
-                                  ? "mpirun.openmpi --allow-run-as-root --oversubscribe --mca btl ^openib"
-                                  : "mpirun.mpich";
-    return "timeout 100 " + start + ranks + "env " + variables + " " + program;
+// `env` sets variables for the program alone, the launcher being an MPI program too.
+std::string mpirun(const std::string& mpi, int ranks) {
+    const std::string start = mpi == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : "mpirun.mpich";
+    return "timeout 100 " + start + " -n " + std::to_string(ranks) + " ";
+}
+
+std::string launch(const Job& job, const std::string& report, const std::string& program) {
+    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + job.mpi + ".so";
+    const std::string variables = "LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + report + " " + job.variables;
+    return mpirun(job.mpi, job.ranks) + "env " + variables + " " + program;
 }
 
 class Workout : public testing::TestWithParam<Job> {};
@@ -105,5 +106,20 @@ TEST(MpiLibrary, PrintsItsAccountForPeople) {
     EXPECT_THAT(outcome.err, HasSubstr("of the collectives were taken over, 2 ranks")) << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr("intercommunicator"));
 }
+
+class Nbc : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(Nbc, ExamplesAreRight) {
+    const auto& [mpi, ranks] = GetParam();
+
+    const Outcome outcome = loom::test::shell(mpirun(mpi, ranks) + std::string(LOOM_NBC_EXAMPLES) + "_" + mpi);
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, Nbc,
+                         testing::Values(std::tuple{"openmpi", 1}, std::tuple{"openmpi", 2}, std::tuple{"openmpi", 5},
+                                         std::tuple{"mpich", 1}, std::tuple{"mpich", 2}));
 
 }  // namespace

@@ -44,9 +44,26 @@ void forget_last() {
     library().last_comm = nullptr;
 }
 
+void say_farewell(std::uint64_t key, Comm* comm) {
+    Library& all = library();
+    if (all.comms.find(key) != comm) return;
+    all.comms.remove(key);
+    forget_last();
+    comm->freed = true;
+    all.leaving.emplace_back(comm);
+    if (comm->group && comm->pending == 0) comm->farewell = comm->group->start(coll::Call{}, {});
+}
+
+void read_notes() {
+    for (const auto& [key, comm] : library().departed.take()) say_farewell(key, comm);
+}
+
+// Not under the lock: MPI has one of its own around attributes, and calls us back with it held.
 void keep(std::unique_ptr<Comm> comm) {
     Library& all = library();
     PMPI_Comm_set_attr(comm->handle, all.comm_keyval, comm.get());
+    const Guard guard;
+    if (all.threads) read_notes();  // the handle may be that of one that is gone
     forget_last();
     all.comms.put(key_of(comm->handle), comm.get());
     comm.release();  // by forget()
@@ -86,6 +103,7 @@ void give_back(std::uint32_t context) {
 
 Comm* find_comm(MPI_Comm handle) {
     Library& all = library();
+    if (all.threads && all.departed.any()) read_notes();
     if (handle == all.last_handle) return all.last_comm;
     Comm* found = all.comms.find(key_of(handle));
     if (found != nullptr && !all.threads) {
@@ -121,6 +139,7 @@ void adopt(MPI_Comm handle) {
         } else {
             {
                 const Guard guard;
+                advance();
                 bury();
                 if (comm->rank == 0) comm->context = take_context();
             }
@@ -130,10 +149,7 @@ void adopt(MPI_Comm handle) {
         }
         const Guard guard;
         if (!comm->handed_back) open_group(*comm, members);
-        keep(std::move(comm));
-        return;
     }
-    const Guard guard;
     keep(std::move(comm));
 }
 
@@ -143,21 +159,19 @@ void adopt_copy(MPI_Comm handle, const Comm& parent, std::uint32_t context) {
     comm->context = context;
     if (parent.topology != nullptr) comm->topology = std::make_unique<Topology>(*parent.topology);
     if (context == 0) comm->handed_back = Reason::no_context;
-    const Guard guard;
-    if (!comm->handed_back) open_group(*comm, world_ranks(handle, comm->size));
+    {
+        const Guard guard;
+        if (!comm->handed_back) open_group(*comm, world_ranks(handle, comm->size));
+    }
     keep(std::move(comm));
 }
 
-void forget(MPI_Comm handle) {
-    const Guard guard;
+void forget(MPI_Comm handle, Comm* comm) {
     Library& all = library();
-    Comm* comm = all.comms.find(key_of(handle));
-    if (comm == nullptr) return;
-    all.comms.remove(key_of(handle));
-    forget_last();
-    comm->freed = true;
-    all.leaving.emplace_back(comm);
-    if (comm->group && comm->pending == 0) comm->farewell = comm->group->start(coll::Call{}, {});
+    if (all.threads)
+        all.departed.note(key_of(handle), comm);
+    else
+        say_farewell(key_of(handle), comm);
 }
 
 void operation_ended(Comm& comm) {

@@ -15,6 +15,7 @@ struct Types {
     MPI_Datatype last_handle = MPI_DATATYPE_NULL;
     const Type* last = nullptr;
     int keyval = MPI_KEYVAL_INVALID;
+    Departures<Type> departed;
 };
 
 Types& types() {
@@ -98,12 +99,23 @@ void learn_fortran_integer(MPI_Datatype handle) {
     learn(handle, size == 1 ? Scalar::i8 : size == 2 ? Scalar::i16 : size == 4 ? Scalar::i32 : Scalar::i64);
 }
 
+void forget(std::uint64_t key, Type* type) {
+    Types& all = types();
+    if (all.known.find(key) == type) all.known.remove(key);
+    all.last_handle = MPI_DATATYPE_NULL;
+    all.last = nullptr;
+    delete type;
+}
+
+void read_notes() {
+    for (const auto& [key, type] : types().departed.take()) forget(key, type);
+}
+
 int type_freed(MPI_Datatype handle, int, void* value, void*) {
-    const Guard guard;
-    types().known.remove(key_of(handle));
-    types().last_handle = MPI_DATATYPE_NULL;
-    types().last = nullptr;
-    delete static_cast<Type*>(value);
+    if (library().threads)
+        types().departed.note(key_of(handle), static_cast<Type*>(value));
+    else
+        forget(key_of(handle), static_cast<Type*>(value));
     return MPI_SUCCESS;
 }
 
@@ -124,6 +136,7 @@ const Type* type_of(MPI_Datatype handle) {
     Types& all = types();
     const bool alone = !library().threads;
     if (alone && handle == all.last_handle) return all.last;
+    if (all.departed.any()) read_notes();
     if (handle == MPI_DATATYPE_NULL) return nullptr;
     const Type* found = all.known.find(key_of(handle));
     if (found == nullptr) {

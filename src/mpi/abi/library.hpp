@@ -3,13 +3,14 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "loom/coll/world.hpp"
@@ -32,6 +33,29 @@ template <class Handle>
 struct Topology {
     std::vector<coll::Neighbours> by_rank;
     std::optional<coll::Grid> grid;
+};
+
+// What MPI told us in a callback is gone. With several threads in MPI such a callback must not wait for our lock: MPI
+// calls it with locks of its own held, which whoever has ours may be waiting for. So it leaves a note.
+template <class Value>
+class Departures {
+public:
+    void note(std::uint64_t key, Value* value) {
+        const std::lock_guard hold(lock_);
+        notes_.emplace_back(key, value);
+        any_.store(true, std::memory_order_release);
+    }
+    [[nodiscard]] bool any() const { return any_.load(std::memory_order_acquire); }
+    [[nodiscard]] std::vector<std::pair<std::uint64_t, Value*>> take() {
+        const std::lock_guard hold(lock_);
+        any_.store(false, std::memory_order_relaxed);
+        return std::exchange(notes_, {});
+    }
+
+private:
+    std::mutex lock_;
+    std::vector<std::pair<std::uint64_t, Value*>> notes_;
+    std::atomic<bool> any_{false};
 };
 
 // What is kept of a communicator of MPI.
@@ -64,6 +88,7 @@ struct Library {
     MPI_Comm last_handle = MPI_COMM_NULL;
     Comm* last_comm = nullptr;
     std::vector<std::unique_ptr<Comm>> leaving;  // freed, their farewell pending
+    Departures<Comm> departed;
     int comm_keyval = MPI_KEYVAL_INVALID;
     std::uint32_t context_first = 0, context_share = 0, context_next = 0;
     std::vector<bool> context_used;
@@ -73,8 +98,11 @@ struct Library {
     Account account;
 };
 
-// Made on first use and never destroyed: MPI may be finalised after static objects are gone.
-[[nodiscard]] Library& library();
+// Made when we are loaded and never destroyed: MPI may be finalised after static objects are gone.
+extern Library* const the_library;
+[[nodiscard]] inline Library& library() {
+    return *the_library;
+}
 
 // Taken around everything of ours when the program has several threads in MPI.
 class Guard {
@@ -100,8 +128,8 @@ void adopt(MPI_Comm handle);
 void adopt_copy(MPI_Comm handle, const Comm& parent, std::uint32_t context);
 // One of this rank's share; 0 when there is none left. Only the first rank of a new communicator asks.
 [[nodiscard]] std::uint32_t take_context();
-// The communicator is about to be freed.
-void forget(MPI_Comm handle);
+// The communicator is about to be freed: from MPI's callback.
+void forget(MPI_Comm handle, Comm* comm);
 void operation_ended(Comm& comm);
 // Those that left and whose farewell is over.
 void bury();

@@ -23,8 +23,8 @@ bool switched_on(const char* name) {
     return !value.empty() && value != "0" && value != "off" && value != "no";
 }
 
-int comm_freed(MPI_Comm handle, int, void*, void*) {
-    if (library().world != nullptr) forget(handle);
+int comm_freed(MPI_Comm handle, int, void* kept, void*) {
+    if (library().world != nullptr) forget(handle, static_cast<Comm*>(kept));
     return MPI_SUCCESS;
 }
 
@@ -123,10 +123,7 @@ void close() {
 
 }  // namespace
 
-Library& library() {
-    static Library* const one = new Library;
-    return *one;
-}
+Library* const the_library = new Library;
 
 int report_failure(MPI_Comm comm, const std::exception& error) {
     std::fprintf(stderr, "loom-mpi: %s\n", error.what());
