@@ -39,17 +39,19 @@
 #define LOOM_ROW_neighbor_alltoallw(P, N, D, W) LOOM_SENDW(P, N, W) LOOM_RECVW(P, N, W)
 
 // F(operation, Name) for each; the barrier, which has no counts, apart.
-#define LOOM_COUNTED_COLLECTIVES(F)                                                                       \
-    F(bcast, Bcast)                                                                                       \
-    F(gather, Gather)                                                                                     \
-    F(gatherv, Gatherv)                                                                                   \
-    F(scatter, Scatter)                                                                                   \
-    F(scatterv, Scatterv) F(allgather, Allgather) F(allgatherv, Allgatherv) F(alltoall, Alltoall)         \
-        F(alltoallv, Alltoallv) F(alltoallw, Alltoallw) F(reduce, Reduce) F(allreduce, Allreduce)         \
-            F(reduce_scatter, Reduce_scatter) F(reduce_scatter_block, Reduce_scatter_block) F(scan, Scan) \
-                F(exscan, Exscan) F(neighbor_allgather, Neighbor_allgather)                               \
-                    F(neighbor_allgatherv, Neighbor_allgatherv) F(neighbor_alltoall, Neighbor_alltoall)   \
-                        F(neighbor_alltoallv, Neighbor_alltoallv) F(neighbor_alltoallw, Neighbor_alltoallw)
+// clang-format off
+#define LOOM_COUNTED_COLLECTIVES(F) \
+    F(bcast, Bcast) \
+    F(gather, Gather) F(gatherv, Gatherv) F(scatter, Scatter) F(scatterv, Scatterv) \
+    F(allgather, Allgather) F(allgatherv, Allgatherv) \
+    F(alltoall, Alltoall) F(alltoallv, Alltoallv) F(alltoallw, Alltoallw) \
+    F(reduce, Reduce) F(allreduce, Allreduce) \
+    F(reduce_scatter, Reduce_scatter) F(reduce_scatter_block, Reduce_scatter_block) \
+    F(scan, Scan) F(exscan, Exscan) \
+    F(neighbor_allgather, Neighbor_allgather) F(neighbor_allgatherv, Neighbor_allgatherv) \
+    F(neighbor_alltoall, Neighbor_alltoall) F(neighbor_alltoallv, Neighbor_alltoallv) \
+    F(neighbor_alltoallw, Neighbor_alltoallw)
+// clang-format on
 #define LOOM_COLLECTIVES(F) F(barrier, Barrier) LOOM_COUNTED_COLLECTIVES(F)
 
 #define LOOM_PARAMETER(TYPE, NAME) TYPE NAME,
