@@ -32,8 +32,10 @@ std::vector<T> exchange_all(Communicator::State& state, const T& mine) {
 Communicator derive(Communicator::State& parent, std::vector<Rank> members, std::vector<Neighbours> neighbours = {},
                     std::optional<Grid> grid = {}) {
     const std::uint32_t context = parent.agree_on_context();
-    return Communicator(parent.world.add(std::make_unique<Communicator::State>(
-        parent.world, std::move(members), context, std::move(neighbours), std::move(grid))));
+    Communicator made(parent.world.add(std::make_unique<Communicator::State>(parent.world, std::move(members), context,
+                                                                             std::move(neighbours), std::move(grid))));
+    parent.give_up_context(context);
+    return made;
 }
 
 }  // namespace
@@ -73,6 +75,7 @@ Prepared& Communicator::State::prepare(std::shared_ptr<const Plan> plan) {
 Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const Reduction* reduction) {
     if (prepared.program.reduces && (reduction == nullptr || reduction->apply == nullptr))
         throw UsageError("a reduction needs an operation");
+    if (reduction != nullptr && reduction->element == 0) throw UsageError("an element cannot have 0 bytes");
     Execution& execution = *prepared.take(world.engine);
     execution.buffers = buffers;
     if (reduction != nullptr) execution.reduction = *reduction;
@@ -93,7 +96,8 @@ void Communicator::State::exchange(std::span<const std::byte> mine, std::span<st
     self.start(call, {mine.data(), all.data()}).wait();
 }
 
-// Everyone proposes the lowest it has free; the highest of those is taken if it is free everywhere.
+// Everyone proposes the lowest it has free; the highest of those is taken if it is free everywhere. It is in use from
+// the moment we say that it is free: another thread may be agreeing on one for another communicator.
 std::uint32_t Communicator::State::agree_on_context() {
     std::uint32_t floor = 1;
     while (floor < contexts) {
@@ -107,14 +111,20 @@ std::uint32_t Communicator::State::agree_on_context() {
         bool is_free = false;
         {
             const World::State::Hold hold(world);
-            is_free = !world.contexts_in_use.contains(agreed);
+            is_free = agreed < contexts && !world.contexts_in_use.contains(agreed);
+            if (is_free) world.contexts_in_use.insert(agreed);
         }
         const auto free_at = exchange_all(*this, static_cast<std::uint8_t>(is_free));
-        if (agreed < contexts && std::all_of(free_at.begin(), free_at.end(), [](std::uint8_t at) { return at != 0; }))
-            return agreed;
+        if (std::all_of(free_at.begin(), free_at.end(), [](std::uint8_t at) { return at != 0; })) return agreed;
+        if (is_free) give_up_context(agreed);
         floor = agreed + 1;
     }
     throw Error("there are too many communicators: all " + std::to_string(contexts) + " contexts are in use");
+}
+
+void Communicator::State::give_up_context(std::uint32_t number) {
+    const World::State::Hold hold(world);
+    world.contexts_in_use.erase(world.contexts_in_use.find(number));
 }
 
 Explanation Communicator::explain(const Call& call, const Choice* choice) const {
@@ -220,7 +230,7 @@ std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> col
     std::stable_sort(all.begin(), all.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
     if (!colour) {
         // Its proposals and its contexts in use count all the same: the others ask it.
-        (void)state_->agree_on_context();
+        state_->give_up_context(state_->agree_on_context());
         return {};
     }
     std::vector<Rank> members;
@@ -286,6 +296,8 @@ MemoryBlock Communicator::allocate_bytes(std::size_t bytes) const {
 Communicator Communicator::with_context(World& world, std::span<const Rank> members, std::uint32_t context,
                                         std::vector<Neighbours> neighbours, std::optional<Grid> grid) {
     if (context >= contexts) throw UsageError("a context has 20 bits");
+    for (const Rank member : members)
+        if (member.value >= world.size()) throw UsageError("a member must be a rank of the world");
     return Communicator(
         world.state().add(std::make_unique<State>(world.state(), std::vector<Rank>(members.begin(), members.end()),
                                                   context, std::move(neighbours), std::move(grid))));

@@ -37,8 +37,9 @@ struct Communicator::State {
     }
     // Of the ranks given by everyone's `mine`, in the order of ranks.
     void exchange(std::span<const std::byte> mine, std::span<std::byte> all);
-    // Agreed with all others: a context that none of us uses.
+    // Agreed with all others: a context that none of us uses. It counts as used until it is given up.
     [[nodiscard]] std::uint32_t agree_on_context();
+    void give_up_context(std::uint32_t number);
 
     World::State& world;
     std::vector<Rank> members;  // ranks of the world

@@ -252,11 +252,13 @@ bool Engine::poll() {
 }
 
 void Engine::look_for_losses() {
-    const std::optional<Rank> who = transport_.lost();
-    if (!who) return;
+    const std::optional<Rank> first = transport_.lost();
+    if (!first) return;
     for (Execution* execution = first_; execution != nullptr;) {
         Execution* next = execution->next_;
-        if (execution->prepared_.has_member(*who)) fail(*execution, lost_error(*who));
+        const Prepared& prepared = execution->prepared_;
+        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
+            fail(*execution, lost_error(*who));
         execution = next;
     }
 }

@@ -90,6 +90,12 @@ bool Prepared::has_member(Rank of_world) const {
     return std::find(communicator.members.begin(), communicator.members.end(), of_world) != communicator.members.end();
 }
 
+std::optional<Rank> Prepared::lost_member(const transport::Transport& transport) const {
+    for (const Rank member : communicator.members)
+        if (transport.is_lost(member)) return member;
+    return {};
+}
+
 std::size_t Prepared::bytes() const {
     const std::size_t each = program.scratch + program.steps.size() * 8 + program.messages * sizeof(transport::Message);
     return program.bytes() + plan->schedule.bytes() + plan->places.size() * sizeof(Places) +

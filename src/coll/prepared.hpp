@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,7 @@ struct Prepared {
     [[nodiscard]] Execution* take(Engine& engine);
     void put_back(Execution* execution);
     [[nodiscard]] bool has_member(Rank of_world) const;
+    [[nodiscard]] std::optional<Rank> lost_member(const transport::Transport& transport) const;  // any that is gone
     [[nodiscard]] std::size_t bytes() const;
 
     Communicator::State& communicator;

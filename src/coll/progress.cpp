@@ -23,16 +23,19 @@ constexpr std::chrono::microseconds longest_sleep{10'000};
 // they go on when the thread is left alone with something pending, and off when a user polls for long.
 void World::State::agree_with_thread() {
     if (!thread_on || engine.pending() == 0 || helpers != 0) return;
-    const bool asked_before = events;
-    set_events(true);
     if (thread_idle) work.notify_one();
+    const bool asked_before = events;
     if (asked_before && !thread_dreams) return;
     // It sleeps already, and goes on sleeping until something comes: what came before is taken now, and that asks to be
     // told of the next.
     thread_dreams = false;
     try {
-        for (int looks = 0; looks < 4 && engine.poll(); ++looks) {
-        }
+        set_events(true);
+        int looks = 0;
+        while (looks < 4 && engine.poll()) ++looks;
+        // A peer that was sending when we asked may not have heard of it, and among many that come the next one may not
+        // be told: then it must look for itself.
+        if (!asked_before || looks == 4) transport.interrupt();
     } catch (...) {
         engine.fail_all(std::current_exception());
     }

@@ -3,7 +3,9 @@
 
 #include <atomic>
 #include <barrier>
+#include <thread>
 
+#include "coll/world_state.hpp"
 #include "loom/coll/typed.hpp"
 
 namespace loom::coll {
@@ -68,6 +70,37 @@ TEST_P(LostRank, is_found_by_those_who_never_talk_to_it) {
 
     EXPECT_THROW(job(), UsageError);
     EXPECT_EQ(told, 7);
+}
+
+// The first loss is one of strangers; the second is ours, but those whom we talk to live on and say nothing.
+TEST_P(LostRank, is_found_when_it_is_not_the_first) {
+    std::atomic<int> told = 0;
+
+    const auto job = [&] {
+        run_local(5, [&](World& world) {
+            world.set_progress(GetParam());
+            const std::uint32_t me = world.rank().value;
+            const Communicator four = world.communicator().split(me == 4 ? 1 : 0, 0).value();
+            if (me == 4) throw UsageError("enough");
+            while (!world.transport().lost()) std::this_thread::yield();
+            if (me == 3) throw UsageError("enough as well");
+            int word = 1;
+            const Choice chain{"chain", {}};
+            Call call;
+            call.what = Collective::broadcast;
+            call.root = Rank{3};
+            call.bytes = sizeof word;
+            try {
+                four.start(call, {nullptr, reinterpret_cast<std::byte*>(&word)}, nullptr, &chain).wait();
+            } catch (const RankLost& lost) {
+                if (lost.rank == Rank{3}) ++told;
+            }
+            while (told != 3) std::this_thread::yield();
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(told, 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(, LostRank, testing::Values(Progress::manual, Progress::thread),
@@ -147,6 +180,35 @@ TEST(Persistent, cannot_be_started_while_it_is_pending) {
         }
         kept.wait();
         EXPECT_TRUE(kept.finished());
+    });
+}
+
+// Between the agreement and the communicator another thread may agree on one for another communicator.
+TEST(Communicator, s_context_is_in_use_from_the_agreement_on) {
+    run_local(2, [&](World& world) {
+        Communicator::State& all = *world.state().everyone;
+
+        const std::uint32_t first = all.agree_on_context(), second = all.agree_on_context();
+
+        EXPECT_NE(first, second);
+        all.give_up_context(first);
+        all.give_up_context(second);
+        EXPECT_EQ(all.agree_on_context(), first);
+    });
+}
+
+TEST(Reduction, of_elements_without_bytes_is_refused) {
+    run_local(1, [&](World& world) {
+        int in = 1, out = 0;
+        Writer writer(1, Rank{0});
+        writer.reduce(input(), output(), sizeof in);
+        const auto plan = std::make_shared<const Plan>(writer.finish());
+        Reduction none = reduction_of<int>(std::plus<>{});
+        none.element = 0;
+
+        EXPECT_THROW((void)world.communicator().start(
+                         plan, {reinterpret_cast<std::byte*>(&in), reinterpret_cast<std::byte*>(&out)}, &none),
+                     UsageError);
     });
 }
 

@@ -87,6 +87,7 @@ public:
 
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;
+    [[nodiscard]] virtual bool is_lost(Rank who) const { return lost() == who; }
     // How the first of them was lost, for people: "rank 3 ended".
     [[nodiscard]] virtual std::string_view lost_why() const { return {}; }
 };

@@ -117,6 +117,7 @@ public:
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override;
     [[nodiscard]] std::optional<Rank> lost() const override;
+    [[nodiscard]] bool is_lost(Rank who) const override { return job_.gone[who.value].load(); }
 
 private:
     struct Peer {

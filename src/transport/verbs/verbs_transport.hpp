@@ -101,6 +101,7 @@ public:
     void interrupt() override;
     Multicast* multicast() override;
     std::optional<Rank> lost() const override { return first_lost_; }
+    bool is_lost(Rank who) const override { return peers_[who.value].lost; }
     std::string_view lost_why() const override { return lost_why_; }
 
 private:
