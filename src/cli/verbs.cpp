@@ -37,6 +37,7 @@ void apply(const VerbsSettings& settings) {
     if (settings.roce_port != 0) set(roce_port, std::to_string(settings.roce_port));
     if (settings.no_gso) set(gso, "0");
     if (settings.no_ptracer) set(ptracer, "0");
+    if (settings.realtime) set(realtime, "1");
     hca::check_environment();
 }
 

@@ -33,7 +33,7 @@ void preload(const std::string& library) {
 nlohmann::ordered_json environment() {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     using namespace hca::variable;
-    for (const char* name : {"LD_PRELOAD", hcas, trace, fault, roce_port, gso, ptracer, stats})
+    for (const char* name : {"LD_PRELOAD", hcas, trace, fault, roce_port, gso, ptracer, realtime, stats})
         if (const char* value = std::getenv(name); value != nullptr) object[name] = value;
     return object;
 }
@@ -79,6 +79,7 @@ void add_verbs_run(CLI::App& verbs) {
         ->check(CLI::Range(1, 65535))
         ->type_name("PORT");
     app->add_flag("--no-gso", settings.no_gso, "No UDP segmentation offload: one packet, one datagram in a capture");
+    app->add_flag("--realtime", settings.realtime, "The adapter's thread asks for a real-time priority");
     app->add_flag("--no-ptracer", settings.no_ptracer, "Do not let others of this user copy from and to the program");
     app->add_flag("--json", options->common.json,
                   "Run nothing; print the program, the library and the variables as one JSON object");

@@ -27,15 +27,14 @@ void World::State::agree_with_thread() {
     const bool asked_before = events;
     if (asked_before && !thread_dreams) return;
     // It sleeps already, and goes on sleeping until something comes: what came before is taken now, and that asks to be
-    // told of the next.
-    thread_dreams = false;
+    // told of the next. Every time: whoever polled meanwhile may have taken what would have woken it.
     try {
         set_events(true);
         int looks = 0;
-        while (looks < 4 && engine.poll()) ++looks;
+        while (looks < 8 && engine.poll()) ++looks;
         // A peer that was sending when we asked may not have heard of it, and among many that come the next one may not
         // be told: then it must look for itself.
-        if (!asked_before || looks == 4) transport.interrupt();
+        if (!asked_before || looks == 8) transport.interrupt();
     } catch (...) {
         engine.fail_all(std::current_exception());
     }
@@ -65,8 +64,9 @@ void World::State::thread_main() {
             engine.fail_all(std::current_exception());
         }
         if (any) continue;
-        thread_dreams = thread_rests = engine.pending() == 0;
-        const std::chrono::microseconds most = thread_dreams ? std::chrono::hours(24) : longest_sleep;
+        thread_dreams = true;
+        thread_rests = engine.pending() == 0;
+        const std::chrono::microseconds most = thread_rests ? std::chrono::hours(24) : longest_sleep;
         lock.unlock();
         transport.sleep(most);
         lock.lock();

@@ -79,8 +79,8 @@ struct World::State {
     std::condition_variable work;  // for the thread: something is pending, or stop
     bool thread_on = false;
     bool thread_idle = false;    // blocked on `work`
-    bool thread_dreams = false;  // asleep on the transport with nothing pending since then
-    bool thread_rests = false;   // asleep on the transport, for as long as nothing comes
+    bool thread_dreams = false;  // asleep on the transport
+    bool thread_rests = false;   // and for as long as nothing comes
     std::uint32_t helpers = 0;   // users who wait and poll
     bool events = false;         // of the transport
     ProgressState progress;

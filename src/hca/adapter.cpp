@@ -26,6 +26,7 @@
 #include "hca/counters.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
+#include "loom/base/scheduling.hpp"
 
 namespace loom::hca {
 
@@ -61,24 +62,6 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
     api::forked();
     opening.unlock();
-}
-
-// A thread that runs for microseconds at a time may say so: since Linux 6.12 the scheduler then lets it interrupt a
-// program that computes, instead of making it wait for the end of that one's turn. Refused elsewhere, without harm.
-void ask_for_short_slices() {
-    struct {
-        std::uint32_t size, policy;
-        std::uint64_t flags;
-        std::int32_t nice;
-        std::uint32_t priority;
-        std::uint64_t runtime, deadline, period;
-    } attributes{};
-    static_assert(sizeof attributes == 48);
-    if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0 || attributes.policy != SCHED_OTHER)
-        return;
-    attributes.size = sizeof attributes;
-    attributes.runtime = 100'000;  // ns, the shortest that can be asked for
-    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 void at_exit() {
@@ -350,8 +333,30 @@ void Adapter::progress(Acks acks) {
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }
 
+std::uint64_t Adapter::nap_ns(std::uint64_t now) {
+    Moderation::State state;
+    std::erase_if(far_writes, [&](std::uint32_t qpn) {
+        const Qp* qp = qps[qpn & (qps_per_process - 1)];
+        if (qp == nullptr || qp->qpn != qpn || !qp->in_message || !qp->message_is_write) return true;
+        // What ends first is what is waited for.
+        if (state.missing == 0 || qp->write_left < state.missing) state.missing = qp->write_left;
+        return false;
+    });
+    for (const Qp* qp : timed) {
+        if (qp->path == nullptr || qp->path->kind != Path::Kind::roce) continue;
+        const std::int32_t packets = psn_distance(qp->sent_psn, qp->unacked_psn);
+        if (packets <= 0) continue;
+        const std::uint64_t bytes = std::uint64_t{qp->mtu} * static_cast<std::uint32_t>(packets);
+        const bool more = qp->sq_next != qp->sq_tail;  // waits for the window
+        std::uint64_t& least = more ? state.followed : state.last;
+        if (least == 0 || bytes < least) least = bytes;
+    }
+    return moderation.nap_ns(far_bytes_in, far_bytes_acknowledged, state, now);
+}
+
 void Adapter::serve() {
-    ask_for_short_slices();
+    if (!config().realtime || !take_real_time_priority()) ask_for_short_slices();
+    bool packets = false;  // came, and woke us
     std::uint64_t seen_polls = 0, looked_at = 0, polls_when_busy = 0;
     bool polled = false;
     bool reached = true;  // all who write to us have seen that we sleep
@@ -359,10 +364,11 @@ void Adapter::serve() {
     epoll_event events[32];
     while (true) {
         timespec timeout{};
-        bool forever = false;
+        bool forever = false, napping = false;
         {
             const Guard guard(*this);
             if (stopping) return;
+            if (packets) roce->drain();
             progress();
             run_timers(now_ns());
             const std::uint64_t count = polls.load(std::memory_order_relaxed);
@@ -387,11 +393,18 @@ void Adapter::serve() {
             std::uint64_t wait = at == 0 ? 0 : at > now ? at - now : 0;
             if (polled || !reached) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
             forever = !polled && reached && at == 0;
+            if (packets && !polled) {
+                if (const std::uint64_t nap = nap_ns(now); nap != 0) {
+                    napping = true;
+                    wait = forever ? nap : std::min(wait, nap);
+                    forever = false;
+                }
+            }
             timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
             asleep.store(!polled, std::memory_order_relaxed);
         }
         // An epoll set can be polled: unlike epoll_pwait2, ppoll is everywhere, and its timeout is as fine.
-        pollfd set{polled ? quiet_set : whole_set, POLLIN, 0};
+        pollfd set{polled || napping ? quiet_set : whole_set, POLLIN, 0};
         int count = ppoll(&set, 1, forever ? nullptr : &timeout, nullptr) > 0 ? epoll_wait(set.fd, events, 32, 0) : 0;
         // Nothing came, and the program polls as densely as before: it does all there is to do.
         while (count == 0 && polled && attending.load(std::memory_order_relaxed)) {
@@ -403,6 +416,7 @@ void Adapter::serve() {
             count = ppoll(&set, 1, &timeout, nullptr) > 0 ? epoll_wait(set.fd, events, 32, 0) : 0;
         }
         bool busy = false;
+        packets = napping;
         {
             const Guard guard(*this);
             asleep.store(false, std::memory_order_relaxed);
@@ -434,7 +448,7 @@ void Adapter::serve() {
                         }
                         break;
                     case Watched::packets:
-                        busy = true;
+                        packets = true;
                         break;
                 }
             }

@@ -15,6 +15,7 @@
 
 #include "hca/config.hpp"
 #include "hca/lock.hpp"
+#include "hca/moderation.hpp"
 #include "hca/objects.hpp"
 #include "hca/peer.hpp"
 #include "hca/shared.hpp"
@@ -74,7 +75,11 @@ struct Adapter {
     std::vector<int> callers;                        // have called and not yet said who they are
     std::vector<Peer*> touched;                      // written to since the last look at their bells
     std::vector<Qp*> owing;                          // acknowledgements or answers to send
-    std::vector<Qp*> timed;                          // with a timer running
+    // Packets of other hosts, for the thread to judge when it will be needed.
+    std::uint64_t far_bytes_in = 0, far_bytes_acknowledged = 0;
+    std::vector<std::uint32_t> far_writes;  // queue pairs in the middle of a write, or just after
+    Moderation moderation;
+    std::vector<Qp*> timed;  // with a timer running
     std::unique_ptr<RoceWire> roce;
 
     // Completions that a fault holds back (LOOM_VERBS_FAULT=delay), the next first.
@@ -116,6 +121,8 @@ struct Adapter {
     void settle(Acks acks);  // sends the answers that are owed
     void run_blocked(Peer& peer);
     void linger();
+    // How long packets may lie in their sockets, as long as messages that have begun are not about to end.
+    std::uint64_t nap_ns(std::uint64_t now);
     void write_stats();
     void watch(int fd, Watched what, std::uint32_t which);
     void unwatch(int fd);
@@ -183,6 +190,7 @@ struct Adapter {
     void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
     std::uint64_t retry_time(Qp& qp);
     void timed_out(Qp& qp, std::uint64_t now);
+    bool probe(Qp& qp);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once

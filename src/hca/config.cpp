@@ -305,6 +305,8 @@ Config read_config(const Environment& environment) {
         config.shared_memory = parse_switch(variable::shared, shared);
     if (const std::string ptracer = value_of(variable::ptracer); !ptracer.empty())
         config.ptracer = parse_switch(variable::ptracer, ptracer);
+    if (const std::string realtime = value_of(variable::realtime); !realtime.empty())
+        config.realtime = parse_switch(variable::realtime, realtime);
     config.stats_file = value_of(variable::stats);
     return config;
 }

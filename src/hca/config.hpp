@@ -52,6 +52,7 @@ struct Config {
     std::uint16_t roce_port = 4791;
     bool shared_memory = true;  // off: even processes of this host talk RoCE, on Ethernet HCAs
     bool gso = true;            // UDP segmentation offload
+    bool realtime = false;      // the service thread asks for a real-time priority
     bool ptracer = true;        // let processes of this user copy from and to this one under Yama
     std::string stats_file;     // one JSON line at exit; empty: none
 };

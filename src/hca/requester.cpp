@@ -391,7 +391,10 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
         qp.unacked_psn = (psn + 1) & psn_mask;
         qp.rnr_until = 0;  // what was not received is, after all
         if (psn_distance(qp.sent_psn, qp.unacked_psn) < 0) qp.sent_psn = qp.unacked_psn;
-        if (qp.path->kind == Path::Kind::roce) roce->progressed(qp, static_cast<std::uint32_t>(news));
+        if (qp.path->kind == Path::Kind::roce) {
+            roce->progressed(qp, static_cast<std::uint32_t>(news));
+            far_bytes_acknowledged += std::uint64_t{qp.mtu} * static_cast<std::uint32_t>(news);
+        }
         moved = true;
     }
     if (!moved) return;

@@ -200,6 +200,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
             qp.write_address = packet.remote_address;
             qp.write_left = packet.dma_length;
             qp.write_rkey = packet.rkey;
+            if (arrival.from == nullptr && !ends(op)) far_writes.push_back(qp.qpn);
             const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
             if (packet.dma_length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, packet.dma_length,
                                                                 qp.pd, IBV_ACCESS_REMOTE_WRITE) == nullptr))
@@ -269,6 +270,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
                     : (arrival.flags & Entry::carried) != 0 ? Way::target
                                                             : Way::store;
     if ((arrival.flags & Entry::placed) == 0) add(counters.received_bytes[static_cast<std::size_t>(way)], carried);
+    if (way == Way::roce) far_bytes_in += carried;
     qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
     if (ends(op)) {
         qp.in_message = false;

@@ -15,11 +15,11 @@ namespace loom::hca {
 
 namespace {
 
-constexpr double window_most = 1024, window_least = 4;  // packets
-constexpr std::uint32_t batch = 128;                    // packets handed to the kernel at once
-constexpr std::size_t most_held = 64;                   // datagrams for a process that is not connected yet
-constexpr std::uint64_t full_wait_ns = 50'000;          // until a full socket buffer is tried again
-constexpr std::size_t receive_budget = 256;             // packets taken in before others have their turn
+constexpr std::uint32_t batch = 128;            // packets handed to the kernel at once
+constexpr std::size_t most_held = 64;           // datagrams for a process that is not connected yet
+constexpr std::uint64_t full_wait_ns = 50'000;  // until a full socket buffer is tried again
+constexpr unsigned most_looks = 32;
+constexpr std::size_t receive_budget = 256;  // packets taken in before others have their turn
 
 roce::Destination destination(const Path& path) {
     roce::Destination to;
@@ -138,7 +138,7 @@ std::uint32_t RoceWire::allowance(Qp& qp) {
     if (qp.type() != IBV_QPT_RC) return batch;
     RoceFlow& f = flow(qp);
     const std::int32_t in_flight = std::max(0, psn_distance(qp.sent_psn, qp.unacked_psn));
-    const auto window = static_cast<std::int32_t>(f.window);
+    const auto window = static_cast<std::int32_t>(f.window.packets());
     if (in_flight >= window) return 0;  // an acknowledgement runs it again
     if (f.rate.limited()) {
         const roce::Time now{static_cast<std::int64_t>(now_ns())}, at = f.rate.next(now);
@@ -152,21 +152,19 @@ std::uint32_t RoceWire::allowance(Qp& qp) {
 
 void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
     RoceFlow& f = flow(qp);
-    f.window = std::min(window_most, f.window + (f.opening ? packets : packets / f.window));
+    f.window.acknowledged(packets, qp.unacked_psn, now_ns());
     // After Karn: waits are learnt from answers to what was sent once; a slow responder must not be asked twice all the
     // time.
     if (!f.probed) {
         const std::uint64_t now = now_ns(), gap = f.moved_at != 0 && now > f.moved_at ? now - f.moved_at : 0;
         f.gap_ns = std::max(f.gap_ns - f.gap_ns / 256, gap);
-        f.probe_ns = std::max(RoceFlow::first_probe_ns, 2 * f.gap_ns);
+        f.probe_ns = RoceFlow::first_probe_ns + 3 * f.gap_ns;
     }
     f.probed = false;
 }
 
 void RoceWire::lost(Qp& qp) {
-    RoceFlow& f = flow(qp);
-    f.window = std::max(window_least, f.window / 2);
-    f.opening = false;
+    flow(qp).window.lost(qp.unacked_psn, qp.sent_psn);
 }
 
 bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather,
@@ -195,8 +193,11 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
         qp.owed = 0;
     }
     if (taken != 0) {
-        if (qp.flow != nullptr && is_request(packet.op))
-            qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now_ns())});
+        if (qp.flow != nullptr && is_request(packet.op)) {
+            const std::uint64_t now = now_ns();
+            qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now)});
+            qp.flow->window.sent((packet.psn + 1) & psn_mask, now);
+        }
         return true;
     }
     if (qp.type() == IBV_QPT_UD) return true;  // datagrams may be lost
@@ -232,7 +233,9 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
         add(counters_of(adapter_, *qp.context).sent_packets, taken);
         w.sent += taken;
         qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
-        flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now_ns())});
+        const std::uint64_t now = now_ns();
+        flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now)});
+        if (taken != 0) flow(qp).window.sent(qp.sent_psn, now);
         if (taken < count) {
             stall(qp, now_ns() + full_wait_ns);
             return false;
@@ -314,6 +317,11 @@ std::size_t RoceWire::poll() {
         adapter_.run(*qp);
     }
     return arrived;
+}
+
+void RoceWire::drain() {
+    for (unsigned looks = 0; looks < most_looks && poll() != 0; ++looks) {
+    }
 }
 
 std::uint64_t RoceWire::next_deadline() const {

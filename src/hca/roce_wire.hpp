@@ -10,14 +10,14 @@
 #include "hca/adapter.hpp"
 #include "hca/roce/rate.hpp"
 #include "hca/roce/socket.hpp"
+#include "hca/roce/window.hpp"
 
 namespace loom::hca {
 
 // What a queue pair that talks RoCE keeps besides.
 struct RoceFlow {
     roce::RateControl rate;
-    double window = 128;  // packets that may be unacknowledged
-    bool opening = true;  // no loss yet: the window doubles with every round
+    roce::Window window;
     static constexpr std::uint64_t first_probe_ns = 4'000'000;
     std::uint64_t probe_ns = first_probe_ns;  // until a packet without an answer is sent again
     std::uint64_t gap_ns = 0;                 // the longest wait for an answer of late, which slowly fades
@@ -58,6 +58,7 @@ public:
 
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
     std::size_t poll();                                 // packets that came
+    void drain();                                       // takes all that came, within reason
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     void close_descriptors();
     // A message of another process that received datagrams for us. False: it is none.

@@ -34,6 +34,21 @@ std::uint64_t Adapter::retry_time(Qp& qp) {
     return flow.moved_at + std::min(whole, flow.probe_ns);
 }
 
+// Sends the last packet that is on its way once more. False: it is the only one, or asks for an answer of its own.
+bool Adapter::probe(Qp& qp) {
+    const std::uint32_t last = (qp.sent_psn - 1) & psn_mask;
+    if (psn_distance(last, qp.unacked_psn) <= 0) return false;
+    const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
+    for (std::uint32_t at = qp.sq_head; at != end; ++at)
+        if (const ibv_wr_opcode op = qp.wqe(at).opcode;
+            op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD)
+            return false;
+    roce->flow(qp).window.repeated();
+    resend(qp, last);
+    run(qp);
+    return true;
+}
+
 void Adapter::timed_out(Qp& qp, std::uint64_t now) {
     qp.retry_at = 0;
     qp.asked_again = Qp::no_psn;
@@ -54,8 +69,15 @@ void Adapter::timed_out(Qp& qp, std::uint64_t now) {
         // Both the time is over and it was tried as often as asked for: a process that was not let run has only lost
         // time.
         given_up = given_up && now >= flow.moved_at + whole * (qp.attr.retry_cnt + 1);
-        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
+        const bool first = !flow.probed;
         flow.probed = true;
+        // Answers that only wait somewhere are no loss. The last packet once more asks what has come: it is
+        // acknowledged, or refused by number. All of them would lengthen the very queue they wait in.
+        if (!given_up && first && probe(qp)) {
+            start_timer(qp, qp.retry_at, now + std::min(whole, flow.probe_ns));
+            return;
+        }
+        flow.probe_ns = std::min(flow.probe_ns * 2, whole);
         again = now + std::min(whole, flow.probe_ns);
         roce->lost(qp);
     }

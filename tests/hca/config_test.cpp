@@ -34,6 +34,7 @@ TEST(Config, IsOneInfinibandHcaWhenNothingIsSaid) {
     EXPECT_EQ(config.roce_port, 4791);
     EXPECT_TRUE(config.gso);
     EXPECT_TRUE(config.ptracer);
+    EXPECT_FALSE(config.realtime);
     EXPECT_EQ(config.stats_file, "");
 }
 
@@ -94,6 +95,7 @@ TEST(Config, ReadsTheOtherSettings) {
                                 {"LOOM_VERBS_ROCE_PORT", "5000"},
                                 {"LOOM_VERBS_GSO", "0"},
                                 {"LOOM_VERBS_PTRACER", "0"},
+                                {"LOOM_VERBS_REALTIME", "1"},
                                 {"LOOM_VERBS_STATS", "stats.json"}});
 
     EXPECT_TRUE(config.trace);
@@ -105,6 +107,7 @@ TEST(Config, ReadsTheOtherSettings) {
     EXPECT_EQ(config.roce_port, 5000);
     EXPECT_FALSE(config.gso);
     EXPECT_FALSE(config.ptracer);
+    EXPECT_TRUE(config.realtime);
     EXPECT_EQ(config.stats_file, "stats.json");
 }
 
@@ -148,7 +151,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Bad{"LOOM_VERBS_FAULT", "delay=-1us", "delay like"},
                     Bad{"LOOM_VERBS_FAULT", "seed=x", "whole number"}, Bad{"LOOM_VERBS_FAULT", "loss=1", "a list like"},
                     Bad{"LOOM_VERBS_ROCE_PORT", "0", "UDP port"}, Bad{"LOOM_VERBS_ROCE_PORT", "70000", "UDP port"},
-                    Bad{"LOOM_VERBS_GSO", "maybe", "0 or 1"}, Bad{"LOOM_VERBS_PTRACER", "2", "0 or 1"}));
+                    Bad{"LOOM_VERBS_GSO", "maybe", "0 or 1"}, Bad{"LOOM_VERBS_PTRACER", "2", "0 or 1"},
+                    Bad{"LOOM_VERBS_REALTIME", "fast", "0 or 1"}));
 
 TEST(Duration, HasAUnit) {
     nanoseconds duration{};

@@ -90,21 +90,22 @@ TEST_F(EngineWires, TheWindowBoundsWhatIsUnderWayAndHalvesWithALoss) {
     Qp& qp = speaks_roce();
     Adapter& a = *adapter();
     const Guard guard(a);
-    const double window = a.roce->flow(qp).window;
+    const std::uint32_t window = a.roce->flow(qp).window.packets();
 
-    EXPECT_EQ(a.roce->allowance(qp), static_cast<std::uint32_t>(window));
-    qp.sent_psn = (qp.unacked_psn + static_cast<std::uint32_t>(window) - 1) & psn_mask;
+    EXPECT_EQ(a.roce->allowance(qp), window);
+    qp.sent_psn = (qp.unacked_psn + window - 1) & psn_mask;
     EXPECT_EQ(a.roce->allowance(qp), 1u);
     qp.sent_psn = (qp.sent_psn + 1) & psn_mask;
     EXPECT_EQ(a.roce->allowance(qp), 0u);
 
     a.roce->lost(qp);
-    EXPECT_EQ(a.roce->flow(qp).window, window / 2);
-    a.roce->progressed(qp, 2);
-    EXPECT_GT(a.roce->flow(qp).window, window / 2);
+    EXPECT_EQ(a.roce->flow(qp).window.packets(), window / 2);
+    a.roce->progressed(qp, window);
+    EXPECT_GT(a.roce->flow(qp).window.packets(), window / 2);
 }
 
-// Otherwise a sender whose window is used up would hear nothing until its timer runs out.
+// Otherwise a sender whose window is used up would hear nothing until its timer runs out. When no answer comes it asks
+// with that packet alone, before it sends all of them again.
 TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
     static HcaConfig ethernet;  // the wire keeps it until the device is closed
     ethernet = *context_.hca;
@@ -125,18 +126,20 @@ TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
         ASSERT_TRUE(adapter()->roce->open(ethernet));
         context_.hca = &ethernet;
         qp.path->dgid = other.ip;
-        adapter()->roce->flow(qp).window = 5;
+        adapter()->roce->flow(qp).window = roce::Window(5);
+        qp.attr.timeout = 14;
+        qp.retries_left = qp.attr.retry_cnt = 7;
     }
 
     post(qp, IBV_WR_SEND, 1, piece(0, 20 * 1024));
 
-    for (int i = 0; i < 5; ++i) {
+    for (const std::uint32_t i : {0, 1, 2, 3, 4, 4, 0}) {
         std::array<std::byte, 2048> datagram;
         const ssize_t size = recv(listener, datagram.data(), datagram.size(), 0);
         ASSERT_GT(size, 0);
         const roce::Parsed parsed = roce::parse(std::span(datagram).first(static_cast<std::size_t>(size)));
-        EXPECT_EQ(parsed.packet.psn, (requester_psn + static_cast<std::uint32_t>(i)) & psn_mask);
-        EXPECT_EQ(parsed.packet.ack_request, i == 4);
+        EXPECT_EQ(parsed.packet.psn, (requester_psn + i) & psn_mask);
+        EXPECT_EQ(parsed.packet.ack_request, i == 4u);
     }
     close(listener);
 }

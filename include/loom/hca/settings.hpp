@@ -12,6 +12,7 @@ constexpr const char* roce_port = "LOOM_VERBS_ROCE_PORT";
 constexpr const char* gso = "LOOM_VERBS_GSO";
 constexpr const char* shared = "LOOM_VERBS_SHARED";
 constexpr const char* ptracer = "LOOM_VERBS_PTRACER";
+constexpr const char* realtime = "LOOM_VERBS_REALTIME";
 constexpr const char* stats = "LOOM_VERBS_STATS";
 }  // namespace variable
 

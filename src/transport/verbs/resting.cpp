@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 #include "transport/verbs/requests.hpp"
 #include "transport/verbs/verbs_transport.hpp"
@@ -99,6 +100,9 @@ void VerbsTransport::set_events(bool on) {
     const std::uint64_t flag = on ? 1 : 0;
     for (Peer& peer : peers_) {
         if (peer.rank == me_ || peer.lost) continue;
+        // On another host's frames a bell costs nothing, and to be told of it would take longer than what it is for:
+        // what has left without one wakes nobody.
+        if (peer.far && (!on || std::exchange(peer.told, true))) continue;
         ibv_sge word{reinterpret_cast<std::uint64_t>(&flag), 8, 0};
         post_write(peer, {&word, 1}, peer.inbox_address + offsetof(Inbox, wants_events), peer.key, IBV_SEND_INLINE,
                    request_id(peer.rank, RequestKind::frame));
@@ -121,6 +125,7 @@ int VerbsTransport::drain_wakes() {
 // Asks to be woken again: after that, whatever comes next is an event. Nothing is missed because everything is looked
 // at once more after asking.
 bool VerbsTransport::take_wakes() {
+    if (fired_.exchange(false)) armed_ = false;
     const int taken = drain_wakes();
     if (taken != 0 || armed_) return taken != 0;
     ibv_req_notify_cq(device_.received.get(), 1);
@@ -143,7 +148,7 @@ void VerbsTransport::sleep(std::chrono::microseconds most) {
         void* context = nullptr;
         while (f.get_cq_event(device_.channel.get(), &queue, &context) == 0) {
             f.ack_cq_events(queue, 1);
-            armed_ = false;
+            fired_ = true;  // another thread may be about to arm: what it notes must not hide this
         }
     }
 }

@@ -44,6 +44,7 @@ struct Peer {
     bool lost = false;
     bool broken = false;   // a request failed: it will be lost once that is taken in
     bool far = false;      // on another host
+    bool told = false;     // a far one, that it shall ring
     bool probing = false;  // a write is under way that only asks whether it lives
 
     // What we write into its memory.
@@ -211,7 +212,8 @@ private:
     std::uint32_t waiting_frames_ = 0;
 
     bool events_ = false;
-    std::atomic<bool> armed_ = false;  // the next arrival is an event
+    bool armed_ = false;               // the next arrival is an event
+    std::atomic<bool> fired_ = false;  // there was one since
     int bell_ = -1;                    // eventfd of interrupt()
 };
 

@@ -1,0 +1,146 @@
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "hca/roce/window.hpp"
+
+namespace loom::hca::roce {
+namespace {
+
+constexpr std::uint64_t us = 1000, ms = 1'000'000;
+
+// A wire that takes a packet every `each` and answers after `trip`; the window is always used up. Returns the packets
+// it carried in `span`.
+std::uint64_t stream(Window& window, std::uint32_t& psn, std::uint64_t& now, std::uint64_t span, std::uint64_t each,
+                     std::uint64_t trip) {
+    std::deque<std::uint64_t> answers;  // when each packet under way is acknowledged
+    std::uint64_t free_at = now, carried = 0;
+    for (const std::uint64_t end = now + span; now < end;) {
+        std::uint32_t fresh = 0;
+        for (; answers.size() < window.packets(); ++fresh) {
+            free_at = std::max(free_at, now) + each;
+            answers.push_back(free_at + trip);
+        }
+        psn = (psn + fresh) & psn_mask;
+        if (fresh != 0) window.sent(psn, now);
+        now = answers.front();
+        answers.pop_front();
+        ++carried;
+        window.acknowledged(1, (psn - static_cast<std::uint32_t>(answers.size())) & psn_mask, now);
+    }
+    psn = (psn + 1) & psn_mask;
+    return carried;
+}
+
+// One packet and its answer on a quiet wire.
+void ping(Window& window, std::uint32_t& psn, std::uint64_t& now, std::uint64_t trip) {
+    psn = (psn + 1) & psn_mask;
+    window.sent(psn, now);
+    now += trip;
+    window.acknowledged(1, psn, now);
+}
+
+TEST(RoceWindow, OpensOnAFastWire) {
+    Window window;
+    std::uint32_t psn = 0;
+    std::uint64_t now = 1;
+
+    stream(window, psn, now, 50 * ms, 1 * us, 100 * us);
+
+    EXPECT_EQ(window.packets(), Window::most);
+}
+
+TEST(RoceWindow, KeepsASlowWireBusyAndItsQueueShort) {
+    Window window;
+    std::uint32_t psn = 0xfffff0;  // numbers wrap
+    std::uint64_t now = 1;
+    ping(window, psn, now, 100 * us);
+
+    stream(window, psn, now, 200 * ms, 33 * us, 100 * us);
+    const std::uint64_t carried = stream(window, psn, now, 330 * ms, 33 * us, 100 * us);
+
+    EXPECT_GE(carried, 9900u);
+    EXPECT_LE(window.packets() * 33 * us, 2 * Window::longest_queue_ns);
+}
+
+TEST(RoceWindow, AWindowThatWasTooWideIsNarrowedWithoutALoss) {
+    Window window;
+    std::uint32_t psn = 0;
+    std::uint64_t now = 1;
+    stream(window, psn, now, 50 * ms, 1 * us, 100 * us);
+    ASSERT_EQ(window.packets(), Window::most);
+
+    stream(window, psn, now, 300 * ms, 33 * us, 100 * us);
+
+    EXPECT_LE(window.packets() * 33 * us, 2 * Window::longest_queue_ns);
+}
+
+TEST(RoceWindow, ALongWayIsNoQueue) {
+    Window window;
+    std::uint32_t psn = 0;
+    std::uint64_t now = 1;
+
+    stream(window, psn, now, 2000 * ms, 1 * us, 30 * ms);
+
+    EXPECT_EQ(window.packets(), Window::most);
+}
+
+TEST(RoceWindow, WaitsAloneLeaveItNarrow) {
+    Window window;
+    std::uint32_t psn = 0;
+    std::uint64_t now = 1;
+    ping(window, psn, now, 100 * us);
+
+    for (int i = 0; i < 20; ++i) ping(window, psn, now, 50 * ms);
+
+    EXPECT_EQ(window.packets(), Window::narrow);
+}
+
+TEST(RoceWindow, LossesOfOneFlightHalveItOnce) {
+    Window window;
+
+    window.lost(10, 70);
+    window.lost(10, 70);
+    window.lost(20, 70);
+
+    EXPECT_EQ(window.packets(), Window::first / 2);
+}
+
+TEST(RoceWindow, LossesOfTheNextFlightHalveItAgain) {
+    Window window;
+    window.lost(10, 70);
+    window.acknowledged(60, 70, 1);
+    const std::uint32_t before = window.packets();
+
+    window.lost(75, 100);
+
+    EXPECT_EQ(window.packets(), before / 2);
+}
+
+TEST(RoceWindow, NeverClosesAltogether) {
+    Window window;
+
+    for (std::uint32_t flight = 0; flight < 20; ++flight) {
+        window.lost(flight * 10, flight * 10 + 5);
+        window.acknowledged(10, (flight + 1) * 10, 1 + flight);
+    }
+
+    EXPECT_GE(window.packets(), Window::least);
+}
+
+TEST(RoceWindow, WhatIsSentTwiceTellsNothingAboutTimes) {
+    Window window;
+    std::uint32_t psn = 0;
+    std::uint64_t now = 1;
+    ping(window, psn, now, 100 * us);
+    const std::uint32_t before = window.packets();
+
+    window.sent(psn + 5, now);
+    window.repeated();
+    window.acknowledged(5, psn + 5, now + 100 * ms);
+
+    EXPECT_GE(window.packets(), before);
+}
+
+}  // namespace
+}  // namespace loom::hca::roce
