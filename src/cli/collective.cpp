@@ -60,9 +60,9 @@ traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uin
     return whole_schedule(algorithm, given.group, std::span(&given.call, 1), tuning);
 }
 
-std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options) {
+std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options, std::uint64_t most_bytes) {
     const coll::Collective what = coll::parse_collective(options.name);
-    const Given given(options.ranks, what, 8);
+    const Given given(options.ranks, what, most_bytes);
     std::vector<CollectiveOptions> all;
     for (const coll::Algorithm& algorithm : coll::algorithms(what))
         if (algorithm.fits(given.group, given.call))

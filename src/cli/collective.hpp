@@ -19,6 +19,6 @@ struct CollectiveOptions {
 [[nodiscard]] traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uint64_t bytes);
 
 // The same for each algorithm of the collective that fits such a group.
-[[nodiscard]] std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options);
+[[nodiscard]] std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options, std::uint64_t most_bytes);
 
 }  // namespace loom::cli

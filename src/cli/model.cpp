@@ -99,7 +99,7 @@ int plot(const Options& options) {
     const model::Charges charges = charges_of(options);
     std::vector<Series> series;
     ordered_json list = ordered_json::array();
-    for (const CollectiveOptions& each : algorithms_of(options.collective)) {
+    for (const CollectiveOptions& each : algorithms_of(options.collective, most)) {
         Series line{each.name.substr(each.name.find(':') + 1), {}};
         ordered_json points = ordered_json::array();
         for (std::uint64_t bytes = 1; bytes <= most; bytes *= 2) {

@@ -94,7 +94,7 @@ TEST(Demo, PrintsCommandsThatWork) {
         EXPECT_EQ(outcome.exit_code, 0) << line << '\n' << outcome.err;
     }
 
-    EXPECT_EQ(commands, 13u);
+    EXPECT_EQ(commands, 15u);
 }
 
 TEST(Demo, SaysWhenItsFolderCannotBeMade) {
