@@ -12,53 +12,21 @@
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
+#include "transport/verbs_ranks.hpp"
 
 namespace loom::transport {
 namespace {
 
 using Outcome = Message::Outcome;
-
-// A rank's exit code is the line of the check that failed.
-#define CHECK_RANK(condition) \
-    if (!(condition)) return __LINE__
+using test::Counter;
+using test::drive;
+using test::launch_ranks;
 
 class Late : public testing::Test {
 protected:
     void delay(const char* how) { setenv("LOOM_VERBS_FAULT", how, 1); }
     void TearDown() override { unsetenv("LOOM_VERBS_FAULT"); }
 };
-
-struct Counter {
-    int open = 0;
-    Message message() {
-        ++open;
-        Message made;
-        made.owner = this;
-        made.finished = [](Message& done) { --static_cast<Counter*>(done.owner)->open; };
-        return made;
-    }
-};
-
-void drive(Transport& transport, const std::function<bool()>& until) {
-    while (!until())
-        if (!transport.progress()) pause(transport.waiting());
-}
-
-LaunchOutcome on_ranks(std::uint32_t ranks, const std::function<int(Transport&, Bootstrap&)>& body) {
-    Launch request;
-    request.ranks = ranks;
-    request.timeout = std::chrono::seconds(30);
-    request.grace = std::chrono::seconds(20);
-    request.body = [&](Rank) {
-        const auto bootstrap = find_bootstrap();
-        const auto transport = open_verbs(*bootstrap);
-        const int line = body(*transport, *bootstrap);
-        if (line == 0) bootstrap->fence();
-        bootstrap->finished();
-        return line;
-    };
-    return launch(request);
-}
 
 void expect_all_well(const LaunchOutcome& outcome) {
     EXPECT_FALSE(outcome.timed_out);
@@ -69,7 +37,7 @@ void expect_all_well(const LaunchOutcome& outcome) {
 TEST_F(Late, a_small_message_does_not_overtake_a_large_one_of_its_tag) {
     delay("delay=2ms");
 
-    const LaunchOutcome outcome = on_ranks(2, [](Transport& transport, Bootstrap&) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap&) {
         for (unsigned round = 0; round < 10; ++round) {
             Counter counter;
             std::vector<std::byte> large(200'000), small(8);
@@ -98,7 +66,7 @@ TEST_F(Late, a_small_message_does_not_overtake_a_large_one_of_its_tag) {
 TEST_F(Late, a_send_out_of_a_callback_in_the_midst_of_another_keeps_both_whole) {
     delay("delay=1ms");
 
-    const LaunchOutcome outcome = on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
         constexpr std::uint32_t burst = 1500, answers = 8;
         Counter counter;
         const bool sender = transport.rank() == Rank{0};
@@ -189,7 +157,7 @@ TEST_F(Late, what_completes_while_the_transport_goes_is_nobodys_any_more) {
 TEST_F(Late, completions_of_a_rank_that_was_given_up_are_nobodys_any_more) {
     delay("delay=400ms");
 
-    const LaunchOutcome outcome = on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
         std::vector<std::byte> exposed(100'000), data(100'000);
         const RemoteMemory mine = transport.expose(exposed);
         bootstrap.put("memory", std::string(reinterpret_cast<const char*>(&mine), sizeof mine));

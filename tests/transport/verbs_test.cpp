@@ -12,47 +12,19 @@
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
 #include "transport/verbs/memory.hpp"
+#include "transport/verbs_ranks.hpp"
 
 namespace loom::transport {
 namespace {
 
 using Outcome = Message::Outcome;
-
-// A rank's exit code is the line of the check that failed.
-#define CHECK_RANK(condition) \
-    if (!(condition)) return __LINE__
-
-struct Counter {
-    int open = 0;
-    Message message() {
-        ++open;
-        Message made;
-        made.owner = this;
-        made.finished = [](Message& done) { --static_cast<Counter*>(done.owner)->open; };
-        return made;
-    }
-};
-
-void drive(Transport& transport, const std::function<bool()>& until) {
-    while (!until())
-        if (!transport.progress()) pause(transport.waiting());
-}
+using test::Counter;
+using test::drive;
+using test::launch_ranks;
 
 // Runs the body on `ranks` processes and expects all to return 0.
 void on_ranks(std::uint32_t ranks, const std::function<int(Transport&, Bootstrap&)>& body) {
-    Launch launch_request;
-    launch_request.ranks = ranks;
-    launch_request.timeout = std::chrono::seconds(60);
-    launch_request.body = [&](Rank) {
-        const auto bootstrap = find_bootstrap();
-        const auto transport = open_verbs(*bootstrap);
-        const int line = body(*transport, *bootstrap);
-        if (line == 0) bootstrap->fence();
-        bootstrap->finished();
-        return line;
-    };
-
-    const LaunchOutcome outcome = launch(launch_request);
+    const LaunchOutcome outcome = launch_ranks(ranks, body);
 
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
         EXPECT_EQ(outcome.ranks[rank].exit_code, 0) << "rank " << rank << " failed in that line (modulo 256)";
