@@ -25,7 +25,10 @@ public:
     [[nodiscard]] std::uint8_t port(unsigned t, std::size_t target) const { return steps_[t].port[target]; }
     // The slot that corresponds to the cable of step t: what other switches of that level use to join in.
     [[nodiscard]] std::uint8_t slot(unsigned t, std::size_t target) const { return steps_[t].slot[target]; }
-    [[nodiscard]] std::span<const std::uint8_t> slots(unsigned t) const { return steps_[t].slot; }
+    // The same by target; empty beyond the steps, where no target climbs.
+    [[nodiscard]] std::span<const std::uint8_t> slots(unsigned t) const {
+        return t < steps() ? std::span<const std::uint8_t>(steps_[t].slot) : std::span<const std::uint8_t>();
+    }
 
     // Most trunks on one channel, over the channels between two levels, by the lower level: 1 where the
     // tree has a channel for every host.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "loom/base/error.hpp"
+#include "verbs/choosing.hpp"
 
 namespace loom::verbs {
 
@@ -18,8 +19,6 @@ void find(void* handle, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(handle, name));
     if (function == nullptr) throw IoError(std::string("no ") + name + " in the verbs library");
 }
-
-constexpr const char* system_library = "libibverbs.so.1";
 
 // The folder of the program or shared library into which this code was linked; empty when nobody knows.
 fs::path own_folder() {
@@ -44,21 +43,6 @@ bool lists_devices(const Functions& functions) {
 Adapter soft(const std::string& why) {
     const std::string library = soft_library().string();
     return {Functions(library), true, library, why};
-}
-
-Adapter choose() {
-    const char* asked = std::getenv("LOOM_HCA");
-    const std::string how = asked == nullptr || *asked == '\0' ? "auto" : asked;
-    if (how == "soft") return soft("LOOM_HCA=soft");
-    if (how == "system") return {Functions(system_library), false, system_library, "LOOM_HCA=system"};
-    if (how != "auto") throw UsageError("LOOM_HCA='" + how + "': expected auto, system or soft");
-    try {
-        const Functions functions(system_library);
-        if (lists_devices(functions)) return {functions, false, system_library, "the system's library lists a device"};
-    } catch (const IoError&) {
-        return soft("the system has no libibverbs");
-    }
-    return soft("the system's library lists no device");
 }
 
 }  // namespace
@@ -96,8 +80,24 @@ Functions::Functions(const std::string& library) {
     find(handle, "ibv_wc_status_str", wc_status_str);
 }
 
+Adapter choose_adapter(const std::string& how, const std::string& system_library) {
+    if (how == "soft") return soft("LOOM_HCA=soft");
+    if (how == "system") return {Functions(system_library), false, system_library, "LOOM_HCA=system"};
+    if (how != "auto") throw UsageError("LOOM_HCA='" + how + "': expected auto, system or soft");
+    try {
+        const Functions functions(system_library);
+        if (lists_devices(functions)) return {functions, false, system_library, "the system's library lists a device"};
+    } catch (const IoError&) {
+        return soft("the system has no libibverbs");
+    }
+    return soft("the system's library lists no device");
+}
+
 const Adapter& adapter() {
-    static const Adapter chosen = choose();
+    static const Adapter chosen = [] {
+        const char* asked = std::getenv("LOOM_HCA");
+        return choose_adapter(asked == nullptr || *asked == '\0' ? "auto" : asked, "libibverbs.so.1");
+    }();
     return chosen;
 }
 

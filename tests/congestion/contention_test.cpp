@@ -216,6 +216,18 @@ TEST(Contention, WrongInputsAreNamed) {
     EXPECT_THROW(Routes(*c.graph, other, c.placement), Error);
 }
 
+// Whatever made the tables: an engine finds nothing to route there, and says so or leaves every entry empty.
+TEST(Contention, HostsWithoutLidsAreNamed) {
+    for (const routing::Engine& engine : routing::engines())
+        for (const auto& tree : {fabric::pgft({.children = {2, 2}, .parents = {1, 1}}),
+                                 fabric::pgft(fabric::kary_tree(4, 3)), fabric::pgft(fabric::kary_tree(2, 1))}) {
+            const routing::SwitchGraph graph(tree);
+            const routing::Tables tables = engine.route(graph, {}).tables;
+
+            EXPECT_THROW(Routes(graph, tables, fabric::place_in_order(tree)), Error) << engine.name;
+        }
+}
+
 TEST(Bounds, EqualTheReferenceOnRandomFabrics) {
     for (std::uint64_t seed = 0; seed < 60; ++seed) {
         Random random(seed + 1000);

@@ -5,6 +5,8 @@
 #include <map>
 
 #include "loom/base/error.hpp"
+#include "loom/fabric/generate.hpp"
+#include "loom/fabric/levels.hpp"
 #include "reference/check.hpp"
 #include "reference/fabrics.hpp"
 
@@ -25,6 +27,33 @@ TEST(Engines, AreFoundByNameAndTheNamesAreListedOtherwise) {
     } catch (const UsageError& error) {
         EXPECT_NE(std::string(error.what()).find("minhop"), std::string::npos) << error.what();
     }
+}
+
+// The contract: a row for every destination there is, and a destination is what has a LID.
+TEST(Engines, RouteToWhatHasALidAndToNothingElse) {
+    enum class Who { nobody, roots, leaf_switches, some_hosts };
+    for (const Engine& engine : engines())
+        for (const Who who : {Who::nobody, Who::roots, Who::leaf_switches, Who::some_hosts})
+            for (const auto& parameters : {fabric::kary_tree(4, 3), fabric::kary_tree(2, 1), fabric::kary_tree(3, 2)}) {
+                fabric::Fabric tree = fabric::pgft(parameters);
+                const fabric::Levels levels = fabric::find_levels(tree);
+                std::uint16_t next = 1;
+                for (std::uint32_t n = 0; n < tree.node_count(); ++n) {
+                    const bool is_switch = tree.node(NodeId{n}).kind == fabric::NodeKind::switch_;
+                    const bool has = who == Who::roots           ? is_switch && levels.level[n] == levels.top
+                                     : who == Who::leaf_switches ? is_switch && levels.level[n] == 0
+                                     : who == Who::some_hosts    ? !is_switch && n % 3 == 0
+                                                                 : false;
+                    if (has)
+                        tree.port(NodeId{n}, PortNum{is_switch ? std::uint8_t{0} : std::uint8_t{1}}).lid = Lid{next++};
+                }
+                const SwitchGraph graph(tree);
+
+                const Tables tables = engine.route(graph, {}).tables;
+
+                EXPECT_EQ(reference::check(graph, tables).faults, no_faults) << engine.name;
+                EXPECT_EQ(tables.top_lid().value, next - 1) << engine.name;
+            }
 }
 
 class ShortestEngine : public testing::TestWithParam<const char*> {};
