@@ -36,7 +36,6 @@ constexpr std::array<std::string_view, operations> names{"barrier",
 constexpr std::array<std::string_view, reasons> why{
     "blocking, not asked for (LOOM_MPI_BLOCKING=1)",
     "Loomband is not in use",
-    "intercommunicator",
     "ranks outside of MPI_COMM_WORLD",
     "communicator made behind our back",
     "too many communicators",

@@ -41,17 +41,16 @@ inline constexpr std::size_t forms = 3;
 
 // Why a call was handed back.
 enum class Reason : std::uint8_t {
-    not_asked,          // blocking, and LOOM_MPI_BLOCKING is not set: in no percentage
-    no_world,           // Loomband could not be opened, or was switched off
-    intercommunicator,  // two groups
-    other_ranks,        // a communicator with ranks outside of MPI_COMM_WORLD
-    unseen,             // a communicator made by a call that is not taken over
-    no_context,         // more living communicators than contexts
-    no_topology,        // a neighbour collective without neighbours
-    operation,          // the reduction is not defined for the datatype, or only the MPI library knows it
-    arguments,          // wrong ones: the MPI library says what is wrong
+    not_asked,    // blocking, and LOOM_MPI_BLOCKING is not set: in no percentage
+    no_world,     // Loomband could not be opened, or was switched off
+    other_ranks,  // a communicator with ranks outside of MPI_COMM_WORLD
+    unseen,       // a communicator made by a call that is not taken over
+    no_context,   // more living communicators than contexts
+    no_topology,  // a neighbour collective without neighbours
+    operation,    // the reduction is not defined for the datatype, or only the MPI library knows it
+    arguments,    // wrong ones: the MPI library says what is wrong
 };
-inline constexpr std::size_t reasons = 9;
+inline constexpr std::size_t reasons = 8;
 
 [[nodiscard]] std::string_view to_string(Reason reason);
 // "MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Allreduce".

@@ -9,6 +9,14 @@
 
 namespace loom::mpi {
 
+namespace {
+
+std::shared_ptr<const coll::Plan> between(const Preparation& p) {
+    return std::make_shared<const coll::Plan>(coll::plan_between(*p.comm.groups, p.call));
+}
+
+}  // namespace
+
 Preparation::Lists& empty_lists() {
     static thread_local Preparation::Lists lists;
     lists.sent_bytes.clear();
@@ -18,11 +26,21 @@ Preparation::Lists& empty_lists() {
     return lists;
 }
 
-void packed_and_ready(Preparation& p) {
-    prepare::settle(p);
-    if (p.baggage == nullptr) return;
-    p.baggage->before();
-    if (p.baggage->foreign() && !library().threads) library().world->set_progress(coll::Progress::manual);
+void begin(Preparation& p, Entry& entry) {
+    if (p.baggage != nullptr) pack_up(*p.baggage);
+    const coll::Communicator& group = *p.comm.group;
+    entry.request =
+        p.comm.groups ? group.start(between(p), p.buffers, p.reduction) : group.start(p.call, p.buffers, p.reduction);
+    entry.baggage = std::move(p.baggage);
+    activate(entry, p.comm);
+}
+
+void keep(Preparation& p, Entry& entry) {
+    const coll::Communicator& group = *p.comm.group;
+    entry.persistent = p.comm.groups ? group.prepare(between(p), p.buffers, p.reduction)
+                                     : group.prepare(p.call, p.buffers, p.reduction);
+    entry.baggage = std::move(p.baggage);
+    entry.comm = &p.comm;
 }
 
 }  // namespace loom::mpi

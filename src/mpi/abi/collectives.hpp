@@ -43,6 +43,9 @@ Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle);
 Run reduced_input(Preparation& p, const void* memory, MPI_Count count, MPI_Datatype handle);
 Run reduced_output(Preparation& p, void* memory, MPI_Count count, MPI_Datatype handle, Baggage::Way way);
 
+// Between two groups an allgather or alltoall has blocks of two sizes, one for each direction: as lists.
+void list_blocks(Preparation& p, std::uint32_t given, std::uint64_t sent, std::uint64_t received);
+
 // Staging memory, once every piece is known.
 void settle(Preparation& p);
 
@@ -75,12 +78,24 @@ BlockList blocks(std::uint32_t number, const N* counts, const D* displacements, 
     return list;
 }
 
+// False: there is no such root. Of an intercommunicator it is a rank of the other group, this one (MPI_ROOT) or some
+// other of the own group (MPI_PROC_NULL); in the call it is counted through both groups.
+[[nodiscard]] bool root_between(Preparation& p, int root);
 [[nodiscard]] inline bool root_of(Preparation& p, int root) {
+    if (p.comm.groups) return root_between(p, root);
     p.call.root = Rank(static_cast<std::uint32_t>(root));
     return static_cast<std::uint32_t>(root) < p.comm.size;
 }
 [[nodiscard]] inline bool at_root(const Preparation& p) {
-    return p.call.root.value == p.comm.rank;
+    return p.call.root.value == (p.comm.groups ? p.comm.groups->me.value : p.comm.rank);
+}
+// Of the root's group, when it is the others that give or receive: no argument but the root means anything.
+[[nodiscard]] inline bool bystander(const Preparation& p) {
+    return p.comm.groups && !at_root(p) && p.comm.groups->together(p.call.root, p.comm.groups->me);
+}
+// Whether this rank gives or receives as one of many: on an intercommunicator the root does not.
+[[nodiscard]] inline bool is_one_of_many(const Preparation& p) {
+    return !p.comm.groups || !at_root(p);
 }
 [[nodiscard]] inline bool in_place(const void* memory) {
     return memory == MPI_IN_PLACE;
@@ -100,6 +115,7 @@ Verdict prepare_bcast(Preparation& p, void* buffer, N count, MPI_Datatype type, 
     using namespace prepare;
     p.call.what = coll::Collective::broadcast;
     if (!root_of(p, root)) return wrong;
+    if (bystander(p)) return fine;
     const Run data = output(p, buffer, count, type, at_root(p) ? Baggage::Way::in : Baggage::Way::out);
     p.call.bytes = data.bytes;
     return data.wrong ? wrong : fine;
@@ -111,14 +127,16 @@ Verdict prepare_gather(Preparation& p, const void* sendbuf, N sendcount, MPI_Dat
     using namespace prepare;
     p.call.what = coll::Collective::gather;
     if (!root_of(p, root)) return wrong;
-    p.call.in_place = in_place(sendbuf);
+    if (bystander(p)) return fine;
+    const bool one_of_many = is_one_of_many(p);
+    p.call.in_place = one_of_many && in_place(sendbuf);
     Run mine, all;
-    if (!p.call.in_place) mine = input(p, sendbuf, sendcount, sendtype);
+    if (one_of_many && !p.call.in_place) mine = input(p, sendbuf, sendcount, sendtype);
     p.call.bytes = mine.bytes;
     if (at_root(p)) {
-        all = output(p, recvbuf, MPI_Count{recvcount} * p.comm.size, recvtype,
+        all = output(p, recvbuf, MPI_Count{recvcount} * p.comm.peers, recvtype,
                      p.call.in_place ? Baggage::Way::both : Baggage::Way::out);
-        p.call.bytes = all.bytes / p.comm.size;
+        p.call.bytes = all.bytes / p.comm.peers;
     }
     return mine.wrong || all.wrong ? wrong : fine;
 }
@@ -129,12 +147,14 @@ Verdict prepare_gatherv(Preparation& p, const void* sendbuf, N sendcount, MPI_Da
     using namespace prepare;
     p.call.what = coll::Collective::gatherv;
     if (!root_of(p, root)) return wrong;
-    p.call.in_place = in_place(sendbuf);
+    if (bystander(p)) return fine;
+    const bool one_of_many = is_one_of_many(p);
+    p.call.in_place = one_of_many && in_place(sendbuf);
     Run mine;
-    if (!p.call.in_place) mine = input(p, sendbuf, sendcount, sendtype);
+    if (one_of_many && !p.call.in_place) mine = input(p, sendbuf, sendcount, sendtype);
     p.lists.sent_bytes.assign(1, mine.bytes);
     p.lists.sent_at.assign(1, 0);
-    const bool good = !at_root(p) || output_blocks(p, recvbuf, blocks(p.comm.size, recvcounts, displs, recvtype),
+    const bool good = !at_root(p) || output_blocks(p, recvbuf, blocks(p.comm.peers, recvcounts, displs, recvtype),
                                                    p.call.in_place ? Baggage::Way::both : Baggage::Way::out);
     if (good && at_root(p) && p.call.in_place) p.lists.sent_bytes[0] = p.lists.received_bytes[p.comm.rank];
     return mine.wrong || !good ? wrong : fine;
@@ -146,13 +166,15 @@ Verdict prepare_scatter(Preparation& p, const void* sendbuf, N sendcount, MPI_Da
     using namespace prepare;
     p.call.what = coll::Collective::scatter;
     if (!root_of(p, root)) return wrong;
-    p.call.in_place = in_place(recvbuf);
+    if (bystander(p)) return fine;
+    const bool one_of_many = is_one_of_many(p);
+    p.call.in_place = one_of_many && in_place(recvbuf);
     Run mine, all;
-    if (!p.call.in_place) mine = output(p, recvbuf, recvcount, recvtype, Baggage::Way::out);
+    if (one_of_many && !p.call.in_place) mine = output(p, recvbuf, recvcount, recvtype, Baggage::Way::out);
     p.call.bytes = mine.bytes;
     if (at_root(p)) {
-        all = input(p, sendbuf, MPI_Count{sendcount} * p.comm.size, sendtype);
-        p.call.bytes = all.bytes / p.comm.size;
+        all = input(p, sendbuf, MPI_Count{sendcount} * p.comm.peers, sendtype);
+        p.call.bytes = all.bytes / p.comm.peers;
     }
     return mine.wrong || all.wrong ? wrong : fine;
 }
@@ -163,12 +185,14 @@ Verdict prepare_scatterv(Preparation& p, const void* sendbuf, const N* sendcount
     using namespace prepare;
     p.call.what = coll::Collective::scatterv;
     if (!root_of(p, root)) return wrong;
-    p.call.in_place = in_place(recvbuf);
+    if (bystander(p)) return fine;
+    const bool one_of_many = is_one_of_many(p);
+    p.call.in_place = one_of_many && in_place(recvbuf);
     Run mine;
-    if (!p.call.in_place) mine = output(p, recvbuf, recvcount, recvtype, Baggage::Way::out);
+    if (one_of_many && !p.call.in_place) mine = output(p, recvbuf, recvcount, recvtype, Baggage::Way::out);
     p.lists.received_bytes.assign(1, mine.bytes);
     p.lists.received_at.assign(1, 0);
-    const bool good = !at_root(p) || input_blocks(p, sendbuf, blocks(p.comm.size, sendcounts, displs, sendtype));
+    const bool good = !at_root(p) || input_blocks(p, sendbuf, blocks(p.comm.peers, sendcounts, displs, sendtype));
     if (good && at_root(p) && p.call.in_place) p.lists.received_bytes[0] = p.lists.sent_bytes[p.comm.rank];
     return mine.wrong || !good ? wrong : fine;
 }
@@ -182,9 +206,10 @@ Verdict prepare_equal_blocks(Preparation& p, coll::Collective what, std::uint32_
     p.call.in_place = in_place(sendbuf);
     Run mine;
     if (!p.call.in_place) mine = input(p, sendbuf, MPI_Count{sendcount} * given, sendtype);
-    const Run all = output(p, recvbuf, MPI_Count{recvcount} * p.comm.size, recvtype,
+    const Run all = output(p, recvbuf, MPI_Count{recvcount} * p.comm.peers, recvtype,
                            p.call.in_place ? Baggage::Way::both : Baggage::Way::out);
-    p.call.bytes = all.bytes / p.comm.size;
+    p.call.bytes = all.bytes / p.comm.peers;
+    if (p.comm.groups) list_blocks(p, given, mine.bytes, all.bytes);
     return mine.wrong || all.wrong ? wrong : fine;
 }
 
@@ -198,7 +223,7 @@ Verdict prepare_allgather(Preparation& p, const void* sendbuf, N sendcount, MPI_
 template <class N>
 Verdict prepare_alltoall(Preparation& p, const void* sendbuf, N sendcount, MPI_Datatype sendtype, void* recvbuf,
                          N recvcount, MPI_Datatype recvtype) {
-    return prepare_equal_blocks(p, coll::Collective::alltoall, p.comm.size, sendbuf, sendcount, sendtype, recvbuf,
+    return prepare_equal_blocks(p, coll::Collective::alltoall, p.comm.peers, sendbuf, sendcount, sendtype, recvbuf,
                                 recvcount, recvtype);
 }
 
@@ -210,7 +235,8 @@ Verdict prepare_allgatherv(Preparation& p, const void* sendbuf, N sendcount, MPI
     p.call.in_place = in_place(sendbuf);
     Run mine;
     if (!p.call.in_place) mine = input(p, sendbuf, sendcount, sendtype);
-    const bool good = output_blocks(p, recvbuf, blocks(p.comm.size, recvcounts, displs, recvtype),
+    if (p.comm.groups) p.lists.sent_bytes.assign(1, mine.bytes);
+    const bool good = output_blocks(p, recvbuf, blocks(p.comm.peers, recvcounts, displs, recvtype),
                                     p.call.in_place ? Baggage::Way::both : Baggage::Way::out);
     return mine.wrong || !good ? wrong : fine;
 }
@@ -233,8 +259,8 @@ inline Verdict prepare_exchange(Preparation& p, const void* sendbuf, const prepa
 template <class N, class D, class Types>
 Verdict prepare_alltoallv(Preparation& p, const void* sendbuf, const N* sendcounts, const D* sdispls, Types sendtypes,
                           void* recvbuf, const N* recvcounts, const D* rdispls, Types recvtypes) {
-    return prepare_exchange(p, sendbuf, prepare::blocks(p.comm.size, sendcounts, sdispls, sendtypes), recvbuf,
-                            prepare::blocks(p.comm.size, recvcounts, rdispls, recvtypes));
+    return prepare_exchange(p, sendbuf, prepare::blocks(p.comm.peers, sendcounts, sdispls, sendtypes), recvbuf,
+                            prepare::blocks(p.comm.peers, recvcounts, rdispls, recvtypes));
 }
 
 template <class N, class D>
@@ -244,44 +270,50 @@ Verdict prepare_alltoallw(Preparation& p, const void* sendbuf, const N* sendcoun
     return prepare_alltoallv(p, sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes);
 }
 
-// Reductions of one message: all ranks give and `gets` says whether this one receives.
+// Reductions of one message: whether this rank gives and gets something.
 template <class N>
 Verdict prepare_reduction(Preparation& p, coll::Collective what, const void* sendbuf, void* recvbuf, N count,
-                          MPI_Datatype type, MPI_Op op, bool gets) {
+                          MPI_Datatype type, MPI_Op op, bool gives, bool gets) {
     using namespace prepare;
     p.call.what = what;
     if (Verdict verdict = reduction(p, op, type)) return verdict;
-    p.call.in_place = in_place(sendbuf);
+    p.call.in_place = gives && in_place(sendbuf);
     if (p.call.in_place && !gets) return wrong;
     Run given, got;
-    if (!p.call.in_place) given = reduced_input(p, sendbuf, count, type);
+    if (gives && !p.call.in_place) given = reduced_input(p, sendbuf, count, type);
     if (gets) got = reduced_output(p, recvbuf, count, type, p.call.in_place ? Baggage::Way::both : Baggage::Way::out);
-    p.call.bytes = p.call.in_place ? got.bytes : given.bytes;
+    p.call.bytes = gives && !p.call.in_place ? given.bytes : got.bytes;
     return given.wrong || got.wrong ? wrong : fine;
 }
 
 template <class N>
 Verdict prepare_reduce(Preparation& p, const void* sendbuf, void* recvbuf, N count, MPI_Datatype type, MPI_Op op,
                        int root) {
-    if (!prepare::root_of(p, root)) return prepare::wrong;
-    return prepare_reduction(p, coll::Collective::reduce, sendbuf, recvbuf, count, type, op, prepare::at_root(p));
+    using namespace prepare;
+    p.call.what = coll::Collective::reduce;
+    if (!root_of(p, root)) return wrong;
+    if (bystander(p)) return fine;
+    return prepare_reduction(p, coll::Collective::reduce, sendbuf, recvbuf, count, type, op, is_one_of_many(p),
+                             at_root(p));
 }
 
 template <class N>
 Verdict prepare_allreduce(Preparation& p, const void* sendbuf, void* recvbuf, N count, MPI_Datatype type, MPI_Op op) {
-    return prepare_reduction(p, coll::Collective::allreduce, sendbuf, recvbuf, count, type, op, true);
+    return prepare_reduction(p, coll::Collective::allreduce, sendbuf, recvbuf, count, type, op, true, true);
 }
 
 template <class N>
 Verdict prepare_scan(Preparation& p, const void* sendbuf, void* recvbuf, N count, MPI_Datatype type, MPI_Op op) {
-    return prepare_reduction(p, coll::Collective::scan, sendbuf, recvbuf, count, type, op, true);
+    if (p.comm.groups) return prepare::wrong;
+    return prepare_reduction(p, coll::Collective::scan, sendbuf, recvbuf, count, type, op, true, true);
 }
 
 // The first rank's output is read when it is in place, and stays as it was.
 template <class N>
 Verdict prepare_exscan(Preparation& p, const void* sendbuf, void* recvbuf, N count, MPI_Datatype type, MPI_Op op) {
+    if (p.comm.groups) return prepare::wrong;
     const bool gets = p.comm.rank != 0 || prepare::in_place(sendbuf);
-    return prepare_reduction(p, coll::Collective::exscan, sendbuf, recvbuf, count, type, op, gets);
+    return prepare_reduction(p, coll::Collective::exscan, sendbuf, recvbuf, count, type, op, true, gets);
 }
 
 template <class N>

@@ -1,6 +1,6 @@
 // Communicators of MPI that Loomband knows. Contexts are agreed on when one is made, so that no collective has to wait
-// for that: the first rank takes one of its own share and tells the others. A freed communicator's context is given
-// back once every rank has finished its operations, which a barrier on it tells, in the background.
+// for that: the first rank takes one of its own share, which the others were told in advance. A freed communicator's
+// context is given back once every rank has finished its operations, which a barrier on it tells, in the background.
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -22,16 +22,16 @@ void prepare_contexts() {
     all.context_used.assign(all.context_share, false);
 }
 
-std::vector<Rank> world_ranks(MPI_Comm handle, std::uint32_t size) {
-    MPI_Group mine = MPI_GROUP_NULL, everyone = MPI_GROUP_NULL;
-    PMPI_Comm_group(handle, &mine);
-    PMPI_Comm_group(MPI_COMM_WORLD, &everyone);
-    std::vector<int> ours(size), theirs(size);
+// Ranks of the world; nothing where some are of another. Frees the group.
+std::vector<Rank> world_ranks(MPI_Group group) {
+    int size = 0;
+    PMPI_Group_size(group, &size);
+    std::vector<int> ours(static_cast<std::size_t>(size)), theirs(ours.size());
     std::iota(ours.begin(), ours.end(), 0);
-    PMPI_Group_translate_ranks(mine, static_cast<int>(size), ours.data(), everyone, theirs.data());
-    PMPI_Group_free(&mine);
-    PMPI_Group_free(&everyone);
+    PMPI_Group_translate_ranks(group, size, ours.data(), library().everyone, theirs.data());
+    PMPI_Group_free(&group);
     std::vector<Rank> ranks;
+    ranks.reserve(theirs.size());
     for (const int rank : theirs) {
         if (rank == MPI_UNDEFINED) return {};
         ranks.emplace_back(static_cast<std::uint32_t>(rank));
@@ -69,17 +69,67 @@ void keep(std::unique_ptr<Comm> comm) {
     comm.release();  // by forget()
 }
 
-std::unique_ptr<Comm> describe(MPI_Comm handle) {
-    auto comm = std::make_unique<Comm>();
-    comm->handle = handle;
+// A communicator and its members, ranks of the world.
+struct Description {
+    std::unique_ptr<Comm> comm;
+    std::vector<Rank> members;  // of an intercommunicator those of both groups, in the same order everywhere
+};
+
+// The group with the lower first rank comes first.
+void join_groups(Description& what, std::vector<Rank> remote) {
+    Comm& comm = *what.comm;
+    std::vector<Rank>& local = what.members;
+    comm.peers = static_cast<std::uint32_t>(remote.size());
+    coll::TwoGroups groups{comm.size, comm.size + comm.peers, Rank(comm.rank)};
+    if (remote.front() < local.front()) {
+        groups.first = comm.peers;
+        groups.me = Rank(comm.peers + comm.rank);
+        local.swap(remote);
+    }
+    local.insert(local.end(), remote.begin(), remote.end());
+    comm.groups = groups;
+}
+
+Description describe(MPI_Comm handle) {
+    Description what{std::make_unique<Comm>(), {}};
+    Comm& comm = *what.comm;
+    comm.handle = handle;
     int inter = 0, rank = 0, size = 0;
     PMPI_Comm_test_inter(handle, &inter);
     PMPI_Comm_rank(handle, &rank);
     PMPI_Comm_size(handle, &size);
-    comm->rank = static_cast<std::uint32_t>(rank);
-    comm->size = static_cast<std::uint32_t>(size);
-    if (inter != 0) comm->handed_back = Reason::intercommunicator;
-    return comm;
+    comm.rank = static_cast<std::uint32_t>(rank);
+    comm.size = comm.peers = static_cast<std::uint32_t>(size);
+    MPI_Group group = MPI_GROUP_NULL;
+    PMPI_Comm_group(handle, &group);
+    what.members = world_ranks(group);
+    std::vector<Rank> remote;
+    if (inter != 0) {
+        PMPI_Comm_remote_group(handle, &group);
+        remote = world_ranks(group);
+    }
+    if (what.members.empty() || (inter != 0 && remote.empty()))
+        comm.handed_back = Reason::other_ranks;
+    else if (inter != 0)
+        join_groups(what, std::move(remote));
+    return what;
+}
+
+// The first member takes a context and tells the others, of its own group by way of the other one.
+void agree_through_mpi(Comm& comm) {
+    const bool first = comm.groups ? comm.groups->me.value == 0 : comm.rank == 0;
+    {
+        const Guard guard;
+        if (first) comm.context = take_context();
+    }
+    if (!comm.groups) {
+        PMPI_Bcast(&comm.context, 1, MPI_UINT32_T, 0, comm.handle);
+        return;
+    }
+    const bool in_first = comm.groups->here() == 0;
+    const int among_givers = comm.rank == 0 ? MPI_ROOT : MPI_PROC_NULL;
+    PMPI_Bcast(&comm.context, 1, MPI_UINT32_T, in_first ? among_givers : 0, comm.handle);
+    PMPI_Bcast(&comm.context, 1, MPI_UINT32_T, in_first ? 0 : among_givers, comm.handle);
 }
 
 void open_group(Comm& comm, std::span<const Rank> members) {
@@ -128,25 +178,52 @@ std::uint32_t take_context() {
     return 0;
 }
 
-void adopt(MPI_Comm handle) {
-    Library& all = library();
-    if (handle == MPI_COMM_NULL || all.world == nullptr) return;
-    std::unique_ptr<Comm> comm = describe(handle);
+Offers::Offers(MPI_Comm parent) {
+    coll::Request request;
+    {
+        const Guard guard;
+        const Comm* comm = find_comm(parent);
+        if (comm == nullptr || comm->handed_back) return;
+        advance();
+        bury();
+        mine_ = take_context();
+        group_ = comm->group;
+        all_.resize(group_->size());
+        coll::Call call;
+        call.what = coll::Collective::allgather;
+        call.bytes = sizeof mine_;
+        request = group_->start(
+            call, {reinterpret_cast<const std::byte*>(&mine_), reinterpret_cast<std::byte*>(all_.data())});
+    }
+    until([&] {
+        const Guard guard;
+        return request.finished() && request.test();
+    });
+}
+
+Offers::~Offers() {
+    const Guard guard;
+    if (mine_ != 0) give_back(mine_);
+    group_.reset();
+}
+
+std::uint32_t Offers::accept(Rank first) {
+    std::uint32_t at = 0;
+    while (group_->of_world(Rank(at)) != first) ++at;
+    if (Rank(at) == group_->rank()) mine_ = 0;
+    return all_[at];
+}
+
+void adopt(MPI_Comm handle, Offers* offers) {
+    if (handle == MPI_COMM_NULL || library().world == nullptr) return;
+    auto [comm, members] = describe(handle);
     if (!comm->handed_back) {
-        const std::vector<Rank> members = world_ranks(handle, comm->size);
-        if (members.empty()) {
-            comm->handed_back = Reason::other_ranks;
-        } else {
-            {
-                const Guard guard;
-                advance();
-                bury();
-                if (comm->rank == 0) comm->context = take_context();
-            }
-            PMPI_Bcast(&comm->context, 1, MPI_UINT32_T, 0, handle);
-            comm->topology = read_topology(handle, comm->size);
-            if (comm->context == 0) comm->handed_back = Reason::no_context;
-        }
+        if (offers != nullptr)
+            comm->context = offers->accept(members.front());
+        else
+            agree_through_mpi(*comm);
+        if (!comm->groups) comm->topology = read_topology(handle, comm->size);
+        if (comm->context == 0) comm->handed_back = Reason::no_context;
         const Guard guard;
         if (!comm->handed_back) open_group(*comm, members);
     }
@@ -154,14 +231,13 @@ void adopt(MPI_Comm handle) {
 }
 
 void adopt_copy(MPI_Comm handle, const Comm& parent, std::uint32_t context) {
-    std::unique_ptr<Comm> comm = describe(handle);
-    comm->handed_back = parent.handed_back;
+    auto [comm, members] = describe(handle);
     comm->context = context;
     if (parent.topology != nullptr) comm->topology = std::make_unique<Topology>(*parent.topology);
     if (context == 0) comm->handed_back = Reason::no_context;
     {
         const Guard guard;
-        if (!comm->handed_back) open_group(*comm, world_ranks(handle, comm->size));
+        if (!comm->handed_back) open_group(*comm, members);
     }
     keep(std::move(comm));
 }

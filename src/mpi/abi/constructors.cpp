@@ -1,5 +1,5 @@
-// Calls that make communicators. A barrier that does not block comes first, so that pending operations of ours go on
-// while ranks are waited for; what follows is short, everyone being there.
+// Calls that make communicators. Pending operations of ours go on while ranks are waited for; what follows is short,
+// everyone being there.
 #include "mpi/abi/library.hpp"
 #include "mpi/abi/requests.hpp"
 
@@ -7,27 +7,22 @@ namespace loom::mpi {
 
 namespace {
 
-// Everyone of `parent` is in the constructor when it returns. Always, not only when this rank has something pending:
-// others may.
-void gather_ranks(MPI_Comm parent) {
-    const Comm* comm = nullptr;
-    {
-        const Guard guard;
-        comm = find_comm(parent);
-    }
-    if (comm == nullptr || comm->handed_back) return;
-    MPI_Request request = MPI_REQUEST_NULL;
-    if (PMPI_Ibarrier(parent, &request) == MPI_SUCCESS) wait_native(&request, MPI_STATUS_IGNORE);
-}
+// Whether all ranks of what is made are ranks of its parent.
+enum class Members { of_parent, others_too };
 
 template <class Make>
-int construct(MPI_Comm parent, MPI_Comm* made, Make&& make) {
+int construct(MPI_Comm parent, MPI_Comm* made, Make&& make, Members members = Members::of_parent) {
     if (library().world == nullptr) return make();
-    gather_ranks(parent);
-    const Deputy deputy;  // where the barrier could not be
-    const int result = make();
-    if (result == MPI_SUCCESS) adopt(*made);
-    return result;
+    try {
+        Offers offers(parent);
+        std::optional<Deputy> deputy;
+        if (!offers.made() || members == Members::others_too) deputy.emplace();
+        const int result = make();
+        if (result == MPI_SUCCESS) adopt(*made, offers.made() && members == Members::of_parent ? &offers : nullptr);
+        return result;
+    } catch (const std::exception& error) {
+        return report_failure(parent, error);
+    }
 }
 
 // The context comes from the first rank, in a broadcast of ours beside MPI's duplication.
@@ -36,7 +31,7 @@ int duplicate_in_background(Comm& parent, MPI_Comm* made, MPI_Request* request) 
     entry.duplication = std::make_unique<Entry::Duplication>();
     Entry::Duplication& what = *entry.duplication;
     what.where = made;
-    if (parent.rank == 0) what.context = take_context();
+    if (parent.group->rank().value == 0) what.context = take_context();
     coll::Call call;
     call.what = coll::Collective::broadcast;
     call.bytes = sizeof what.context;
@@ -56,6 +51,7 @@ int duplicate_in_background(Comm& parent, MPI_Comm* made, MPI_Request* request) 
 }  // namespace loom::mpi
 
 using loom::mpi::construct;
+using loom::mpi::Members;
 
 extern "C" {
 
@@ -108,27 +104,33 @@ int MPI_Dist_graph_create_adjacent(MPI_Comm comm, int in, const int* sources, co
     });
 }
 int MPI_Intercomm_create(MPI_Comm local, int leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm* made) {
-    return construct(local, made, [&] { return PMPI_Intercomm_create(local, leader, peer, remote_leader, tag, made); });
+    return construct(
+        local, made, [&] { return PMPI_Intercomm_create(local, leader, peer, remote_leader, tag, made); },
+        Members::others_too);
 }
 int MPI_Intercomm_merge(MPI_Comm inter, int high, MPI_Comm* made) {
     return construct(inter, made, [&] { return PMPI_Intercomm_merge(inter, high, made); });
 }
 int MPI_Comm_spawn(const char* command, char** argv, int processes, MPI_Info info, int root, MPI_Comm comm,
                    MPI_Comm* made, int* errors) {
-    return construct(comm, made,
-                     [&] { return PMPI_Comm_spawn(command, argv, processes, info, root, comm, made, errors); });
+    return construct(
+        comm, made, [&] { return PMPI_Comm_spawn(command, argv, processes, info, root, comm, made, errors); },
+        Members::others_too);
 }
 int MPI_Comm_spawn_multiple(int count, char** commands, char*** argvs, const int* processes, const MPI_Info* infos,
                             int root, MPI_Comm comm, MPI_Comm* made, int* errors) {
-    return construct(comm, made, [&] {
-        return PMPI_Comm_spawn_multiple(count, commands, argvs, processes, infos, root, comm, made, errors);
-    });
+    return construct(
+        comm, made,
+        [&] { return PMPI_Comm_spawn_multiple(count, commands, argvs, processes, infos, root, comm, made, errors); },
+        Members::others_too);
 }
 int MPI_Comm_accept(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
-    return construct(comm, made, [&] { return PMPI_Comm_accept(port, info, root, comm, made); });
+    return construct(
+        comm, made, [&] { return PMPI_Comm_accept(port, info, root, comm, made); }, Members::others_too);
 }
 int MPI_Comm_connect(const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made) {
-    return construct(comm, made, [&] { return PMPI_Comm_connect(port, info, root, comm, made); });
+    return construct(
+        comm, made, [&] { return PMPI_Comm_connect(port, info, root, comm, made); }, Members::others_too);
 }
 
 }  // extern "C"

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "loom/coll/between.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/mpi/account.hpp"
 #include "loom/transport/waiting.hpp"
@@ -61,9 +62,11 @@ private:
 // What is kept of a communicator of MPI.
 struct Comm {
     MPI_Comm handle = MPI_COMM_NULL;
-    std::optional<Reason> handed_back;  // nothing of it can be taken over
-    std::optional<coll::Communicator> group;
+    std::optional<Reason> handed_back;        // nothing of it can be taken over
+    std::optional<coll::Communicator> group;  // of an intercommunicator: both groups
     std::uint32_t rank = 0, size = 0, context = 0;
+    std::uint32_t peers = 0;                // with whom data is exchanged: `size`, or the other group's
+    std::optional<coll::TwoGroups> groups;  // of an intercommunicator
     std::unique_ptr<Topology> topology;
     std::uint32_t pending = 0;  // operations started and not finished
     bool freed = false;
@@ -87,6 +90,7 @@ struct Library {
     Handles<Comm> comms;
     MPI_Comm last_handle = MPI_COMM_NULL;
     Comm* last_comm = nullptr;
+    MPI_Group everyone = MPI_GROUP_NULL;         // of MPI_COMM_WORLD
     std::vector<std::unique_ptr<Comm>> leaving;  // freed, their farewell pending
     Departures<Comm> departed;
     int comm_keyval = MPI_KEYVAL_INVALID;
@@ -122,11 +126,34 @@ private:
 
 // communicators.cpp. Null: never seen.
 [[nodiscard]] Comm* find_comm(MPI_Comm handle);
-// After a constructor, by every rank of the new communicator: agrees on a context. MPI_COMM_NULL is fine.
-void adopt(MPI_Comm handle);
+
+// Made by all ranks of a communicator that others are about to be made of: each offers a context for those of which it
+// will be the first rank, and knows the others' offers afterwards. So whoever is made needs no word on contexts, and
+// everyone is in the constructor: pending operations of ours went on while they were waited for.
+class Offers {
+public:
+    explicit Offers(MPI_Comm parent);
+    ~Offers();
+    Offers(const Offers&) = delete;
+    Offers& operator=(const Offers&) = delete;
+
+    // False: `parent` is not one of ours, and nobody was waited for.
+    [[nodiscard]] bool made() const { return !all_.empty(); }
+    // What `first`, a rank of the world, has offered; its own is used from now on.
+    [[nodiscard]] std::uint32_t accept(Rank first);
+
+private:
+    std::optional<coll::Communicator> group_;
+    std::vector<std::uint32_t> all_;
+    std::uint32_t mine_ = 0;
+};
+
+// After a constructor, by every rank of the new communicator. Without offers (or where those of the other group are
+// not known) the ranks agree through MPI. MPI_COMM_NULL is fine.
+void adopt(MPI_Comm handle, Offers* offers = nullptr);
 // With a context that was agreed on already; a copy of `parent`.
 void adopt_copy(MPI_Comm handle, const Comm& parent, std::uint32_t context);
-// One of this rank's share; 0 when there is none left. Only the first rank of a new communicator asks.
+// One of this rank's share; 0 when there is none left. Only the first rank of a new communicator needs it.
 [[nodiscard]] std::uint32_t take_context();
 // The communicator is about to be freed: from MPI's callback.
 void forget(MPI_Comm handle, Comm* comm);

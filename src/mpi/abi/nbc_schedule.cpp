@@ -195,7 +195,7 @@ int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) {
     if (!exists(schedule)) return NBC_BAD_SCHED;
     const Guard guard;
     const Choice choice = choose(comm);
-    if (choice.comm == nullptr) return NBC_NOT_IMPLEMENTED;
+    if (choice.comm == nullptr || choice.comm->groups) return NBC_NOT_IMPLEMENTED;
     loom_nbc_schedule& what = **schedule;
     if (!fits(what, choice.comm->size)) return NBC_BAD_SCHED;
     for (const auto& round : what.rounds)

@@ -69,6 +69,7 @@ void open() {
     learn_types();
     learn_operations();
     open_requests();
+    PMPI_Comm_group(MPI_COMM_WORLD, &all.everyone);
     adopt(MPI_COMM_WORLD);
     adopt(MPI_COMM_SELF);
 }
@@ -107,6 +108,7 @@ void close() {
             return all.leaving.empty();
         });
         close_requests();
+        PMPI_Group_free(&all.everyone);
         try {
             all.world->close();
         } catch (const std::exception& error) {

@@ -97,14 +97,39 @@ bool output_blocks(Preparation& p, void* memory, const BlockList& list, Baggage:
     return true;
 }
 
+bool root_between(Preparation& p, int root) {
+    const coll::TwoGroups& groups = *p.comm.groups;
+    if (root == MPI_ROOT)
+        p.call.root = groups.me;
+    else if (root == MPI_PROC_NULL)
+        p.call.root = Rank(groups.here() + (p.comm.rank == 0 ? 1 : 0));
+    else
+        p.call.root = Rank(groups.there() + static_cast<std::uint32_t>(root));
+    if (root == MPI_PROC_NULL) return p.comm.size > 1;
+    return root == MPI_ROOT || static_cast<std::uint32_t>(root) < p.comm.peers;
+}
+
+void list_blocks(Preparation& p, std::uint32_t given, std::uint64_t sent, std::uint64_t received) {
+    const auto lay_out = [](std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& at, std::uint32_t blocks,
+                            std::uint64_t whole) {
+        bytes.assign(blocks, whole / blocks);
+        at.resize(blocks);
+        for (std::uint32_t i = 0; i < blocks; ++i) at[i] = i * bytes[i];
+    };
+    const bool gathers = p.call.what == coll::Collective::allgather;
+    p.call.what = gathers ? coll::Collective::allgatherv : coll::Collective::alltoallv;
+    lay_out(p.lists.sent_bytes, p.lists.sent_at, given, sent);
+    lay_out(p.lists.received_bytes, p.lists.received_at, p.comm.peers, received);
+}
+
 Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle) {
     const Type* type = type_of(handle);
     if (type == nullptr) return wrong;
     const OperationKind kind = kind_of(op);
-    if (kind.predefined) {
-        p.reduction = kind.arithmetic ? kernel(*kind.arithmetic, type->scalar) : nullptr;
-        if (p.reduction == nullptr) return Reason::operation;
-    } else {
+    if (kind.arithmetic) p.reduction = kernel(*kind.arithmetic, type->scalar);
+    if (p.reduction == nullptr) {
+        // Between two groups not every rank is told the operation, so that all must do without knowing it: MPI reduces.
+        if (kind.predefined && (!kind.arithmetic || !p.comm.groups)) return Reason::operation;
         int commutes = 0;
         if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return wrong;
         p.reduction = p.luggage().add_reduction(op, handle, *type, commutes != 0);

@@ -126,6 +126,11 @@ Entry* find_entry(MPI_Request handle) {
     return requests().known.find(key_of(handle));
 }
 
+void pack_up(Baggage& baggage) {
+    baggage.before();
+    if (baggage.foreign() && !library().threads) library().world->set_progress(coll::Progress::manual);
+}
+
 void activate(Entry& entry, Comm& comm) {
     Library& all = library();
     entry.state = Entry::State::active;

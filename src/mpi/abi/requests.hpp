@@ -45,6 +45,8 @@ struct Entry {
 // Null: not ours.
 [[nodiscard]] Entry* find_entry(MPI_Request handle);
 
+// Before a start: packs what is sent. MPI must not be called from a thread of ours where it would mind.
+void pack_up(Baggage& baggage);
 // Of an entry whose request, persistent or duplication is set.
 void activate(Entry& entry, Comm& comm);
 // Whether it is finished; moves nothing forward but what it takes to know. Unpacks.

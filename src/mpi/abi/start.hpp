@@ -20,105 +20,83 @@ struct Choice {
 }
 
 [[nodiscard]] Preparation::Lists& empty_lists();
-void packed_and_ready(Preparation& p);
 
-// The body of every MPI_I...: `prepare(Preparation&)` answers a Verdict, `native()` is the MPI library's own.
-template <class Prepare, class Native>
-int start_nonblocking(Operation what, MPI_Comm handle, MPI_Request* request, Prepare&& prepare, Native&& native) {
-    Library& all = library();
+// The preparation, settled, as an operation under way or kept.
+void begin(Preparation& p, Entry& entry);
+void keep(Preparation& p, Entry& entry);
+
+// Nothing when it was taken over: `use(Preparation&)` got it ready.
+template <class Prepare, class Use>
+Verdict take_over(Operation what, Form form, MPI_Comm handle, Prepare&& prepare, Use&& use) {
     const Guard guard;
+    Account& account = library().account;
     const Choice choice = choose(handle);
-    Reason why = choice.why;
+    Verdict verdict = choice.why;
     if (choice.comm != nullptr) {
         Preparation p{*choice.comm, {}, {}, nullptr, nullptr, empty_lists()};
-        const Verdict verdict = prepare(p);
+        verdict = prepare(p);
+        if (!verdict && p.call.in_place && choice.comm->groups) verdict = Reason::arguments;
         if (!verdict) {
-            try {
-                packed_and_ready(p);
-                Entry& entry = take_entry();
-                entry.request = choice.comm->group->start(p.call, p.buffers, p.reduction);
-                entry.baggage = std::move(p.baggage);
-                activate(entry, *choice.comm);
-                *request = entry.handle;
-                all.account.taken(what, Form::nonblocking);
-                return MPI_SUCCESS;
-            } catch (const std::exception& error) {
-                return report_failure(handle, error);
-            }
+            prepare::settle(p);
+            use(p);
+            account.taken(what, form);
+            return {};
         }
-        why = *verdict;
     }
-    all.account.handed_back(what, Form::nonblocking, why);
-    return native();
+    account.handed_back(what, form, *verdict);
+    return verdict;
+}
+
+// The bodies of every MPI_I..., MPI_..._init and MPI_...: `prepare(Preparation&)` answers a Verdict, `native()` is the
+// MPI library's own.
+template <class Prepare, class Native>
+int start_nonblocking(Operation what, MPI_Comm handle, MPI_Request* request, Prepare&& prepare, Native&& native) {
+    try {
+        const auto use = [&](Preparation& p) {
+            Entry& entry = take_entry();
+            begin(p, entry);
+            *request = entry.handle;
+        };
+        return take_over(what, Form::nonblocking, handle, prepare, use) ? native() : MPI_SUCCESS;
+    } catch (const std::exception& error) {
+        return report_failure(handle, error);
+    }
 }
 
 template <class Prepare, class Native>
 int start_persistent(Operation what, MPI_Comm handle, MPI_Request* request, Prepare&& prepare, Native&& native) {
-    Library& all = library();
-    const Guard guard;
-    const Choice choice = choose(handle);
-    Reason why = choice.why;
-    if (choice.comm != nullptr) {
-        Preparation p{*choice.comm, {}, {}, nullptr, nullptr, empty_lists()};
-        const Verdict verdict = prepare(p);
-        if (!verdict) {
-            try {
-                prepare::settle(p);
-                Entry& entry = make_persistent_entry();
-                entry.persistent = choice.comm->group->prepare(p.call, p.buffers, p.reduction);
-                entry.baggage = std::move(p.baggage);
-                entry.comm = choice.comm;
-                *request = entry.handle;
-                all.account.taken(what, Form::persistent);
-                return MPI_SUCCESS;
-            } catch (const std::exception& error) {
-                return report_failure(handle, error);
-            }
-        }
-        why = *verdict;
+    try {
+        const auto use = [&](Preparation& p) {
+            Entry& entry = make_persistent_entry();
+            keep(p, entry);
+            *request = entry.handle;
+        };
+        return take_over(what, Form::persistent, handle, prepare, use) ? native() : MPI_SUCCESS;
+    } catch (const std::exception& error) {
+        return report_failure(handle, error);
     }
-    all.account.handed_back(what, Form::persistent, why);
-    return native();
 }
 
 // Started and waited for at once, without a handle.
 template <class Prepare, class Native>
 int run_blocking(Operation what, MPI_Comm handle, Prepare&& prepare, Native&& native) {
     Library& all = library();
-    Reason why = Reason::not_asked;
-    if (all.blocking) {
-        const Choice choice = choose(handle);
-        why = choice.why;
-        if (choice.comm != nullptr) {
-            Entry entry;
-            {
-                const Guard guard;
-                Preparation p{*choice.comm, {}, {}, nullptr, nullptr, empty_lists()};
-                const Verdict verdict = prepare(p);
-                if (!verdict) {
-                    try {
-                        packed_and_ready(p);
-                        entry.request = choice.comm->group->start(p.call, p.buffers, p.reduction);
-                        entry.baggage = std::move(p.baggage);
-                        activate(entry, *choice.comm);
-                    } catch (const std::exception& error) {
-                        return report_failure(handle, error);
-                    }
-                } else {
-                    why = *verdict;
-                }
-            }
-            if (waits(entry)) {
-                all.account.taken(what, Form::blocking);
+    if (!all.blocking) {
+        all.account.handed_back(what, Form::blocking, Reason::not_asked);
+    } else {
+        Entry entry;
+        try {
+            if (!take_over(what, Form::blocking, handle, prepare, [&](Preparation& p) { begin(p, entry); })) {
                 until([&] {
                     const Guard guard;
                     return completed(entry);
                 });
                 return entry.error;
             }
+        } catch (const std::exception& error) {
+            return report_failure(handle, error);
         }
     }
-    all.account.handed_back(what, Form::blocking, why);
     const Deputy deputy;
     return native();
 }

@@ -174,10 +174,7 @@ int start_one(Entry& entry) {
     const Guard guard;
     if (waits(entry)) return MPI_ERR_REQUEST;
     try {
-        if (entry.baggage != nullptr) {
-            entry.baggage->before();
-            if (entry.baggage->foreign() && !library().threads) library().world->set_progress(coll::Progress::manual);
-        }
+        if (entry.baggage != nullptr) pack_up(*entry.baggage);
         entry.persistent->start();
         activate(entry, *entry.comm);
         return MPI_SUCCESS;

@@ -22,6 +22,12 @@ struct Clothes {
     const char* name = "";
 };
 
+// An intercommunicator. All of the world are in it; the group of world rank 0 is side 0.
+struct Between {
+    MPI_Comm comm = MPI_COMM_NULL;
+    int side = 0;
+};
+
 // Communicators, types and operations that cases choose from. Made alike on all ranks.
 struct Wardrobe {
     Wardrobe();
@@ -31,6 +37,7 @@ struct Wardrobe {
 
     std::vector<MPI_Comm> comms;       // without topology
     std::vector<MPI_Comm> neighbours;  // with
+    std::vector<Between> between;      // none on one rank
     std::vector<Clothes> clothes;
     MPI_Op sum = MPI_OP_NULL;      // of ints, in whatever clothes: a user's
     MPI_Op product = MPI_OP_NULL;  // of 2x2 matrices: does not commute

@@ -62,14 +62,14 @@ public:
         made_ = std::make_unique<Case>();
         what_ = static_cast<What>(number % kinds);
         const bool neighbour = what_ >= What::neighbor_allgather;
-        const auto& from = neighbour ? wardrobe.neighbours : wardrobe.comms;
-        made_->comm = from[pick(common_, from.size())];
-        PMPI_Comm_rank(made_->comm, &rank_);
-        PMPI_Comm_size(made_->comm, &size_);
-        root_ = static_cast<int>(pick(common_, static_cast<std::size_t>(size_)));
+        const bool scan = what_ == What::scan || what_ == What::exscan;
+        if (!neighbour && !scan && !wardrobe.between.empty() && common_.below(4) == 0)
+            choose_between(wardrobe.between[pick(common_, wardrobe.between.size())]);
+        else
+            choose_one(neighbour ? wardrobe.neighbours : wardrobe.comms);
         // The same ints on every rank and side, in clothes of its own.
         units_ = static_cast<int>(12 * common_.below(common_.below(4) == 0 ? 600 : 8));
-        in_place_ = !neighbour && common_.below(3) == 0;
+        in_place_ = !neighbour && side_ < 0 && common_.below(3) == 0;
         int world = 0;
         PMPI_Comm_rank(MPI_COMM_WORLD, &world);
         own_ = Random(number * 1000 + static_cast<std::uint64_t>(world));
@@ -89,6 +89,28 @@ public:
     }
 
 private:
+    void choose_one(const std::vector<MPI_Comm>& from) {
+        made_->comm = from[pick(common_, from.size())];
+        PMPI_Comm_rank(made_->comm, &rank_);
+        PMPI_Comm_size(made_->comm, &size_);
+        peers_ = size_;
+        root_ = static_cast<int>(pick(common_, static_cast<std::size_t>(size_)));
+        at_root_ = rank_ == root_;
+    }
+
+    void choose_between(const Between& two) {
+        made_->comm = two.comm;
+        side_ = two.side;
+        PMPI_Comm_rank(two.comm, &rank_);
+        PMPI_Comm_size(two.comm, &size_);
+        PMPI_Comm_remote_size(two.comm, &peers_);
+        const int root_side = static_cast<int>(common_.below(2));
+        const int root = static_cast<int>(pick(common_, static_cast<std::size_t>(side_ == root_side ? size_ : peers_)));
+        at_root_ = side_ == root_side && rank_ == root;
+        root_ = side_ != root_side ? root : at_root_ ? MPI_ROOT : MPI_PROC_NULL;
+        about_ = ", between groups of " + std::to_string(size_) + " and " + std::to_string(peers_);
+    }
+
     // Open MPI's own choice of an algorithm goes wrong (and hangs) where ranks pass different types: there all choose
     // alike.
     const Clothes& dress() {
@@ -136,11 +158,12 @@ private:
         const MPI_Comm comm = c.comm;
         const Clothes &s = dress(), &r = dress();
         const MPI_Datatype st = s.type, rt = r.type;
-        const int sn = units_ / s.ints, rn = units_ / r.ints, root = root_, rank = rank_, size = size_;
-        const bool at_root = rank == root, here = in_place_ && at_root;
+        const int sn = units_ / s.ints, rn = units_ / r.ints, root = root_, rank = rank_, size = peers_;
+        // Between groups one side gives twice what the other does.
+        const int give = side_ == 1 ? 2 * sn : sn, get = side_ == 0 ? 2 * rn : rn;
+        const bool here = in_place_ && at_root_;
         c.lists.reserve(8);
-        const std::size_t all =
-            room(units_) * static_cast<std::size_t>(size) + room(100) * static_cast<std::size_t>(size);
+        const std::size_t all = 2 * (room(units_) + room(100)) * static_cast<std::size_t>(size);
         fill(c.send, all);
         fill(c.before, all);
         char* const send = c.memory(c.send);
@@ -183,10 +206,13 @@ private:
                 const bool keep = here;
                 LOOM_WAYS(Scatterv, Iscatterv, send, l.counts, l.displacements, st,
                           keep ? MPI_IN_PLACE : static_cast<void*>(recv), mine, rt, root);
+#if defined(OPEN_MPI)
+                if (side_ >= 0) scatter_by_exchange(c, l, st, mine, rt);
+#endif
                 break;
             }
             case What::allgather: {
-                LOOM_WAYS(Allgather, Iallgather, given, sn, st, recv, rn, rt);
+                LOOM_WAYS(Allgather, Iallgather, given, give, st, recv, get, rt);
                 break;
             }
             case What::allgatherv: {
@@ -197,13 +223,28 @@ private:
                 break;
             }
             case What::alltoall: {
-                LOOM_WAYS(Alltoall, Ialltoall, given, sn, st, recv, rn, rt);
+                LOOM_WAYS(Alltoall, Ialltoall, given, give, st, recv, get, rt);
                 break;
             }
             default:
                 exchange(c, comm, given, size);
         }
     }
+
+#if defined(OPEN_MPI)
+    // Open MPI's own scatterv between groups gives up (MPI_ERR_TRUNCATE): what it should have done.
+    void scatter_by_exchange(Case& c, const Lists& sent, MPI_Datatype sent_type, int mine, MPI_Datatype type) {
+        c.lists.emplace_back(static_cast<std::size_t>(peers_), 0);
+        c.lists.emplace_back(static_cast<std::size_t>(peers_), 0);
+        int* const none = c.lists[c.lists.size() - 2].data();
+        int* const counts = c.lists.back().data();
+        if (root_ >= 0) counts[root_] = mine;
+        const int* const given = at_root_ ? sent.counts : none;
+        c.reference = [=, comm = c.comm, send = c.memory(c.send)](char* recv) {
+            return PMPI_Alltoallv(send, given, sent.displacements, sent_type, recv, counts, none, type, comm);
+        };
+    }
+#endif
 
     // In place both sides are the same, so that counts must be alike both ways.
     void exchange(Case& c, MPI_Comm comm, const void* given, int size) {
@@ -271,7 +312,7 @@ private:
             case 0: {
                 type = wardrobe_.matrix;
                 op = wardrobe_.product;
-                about_ = ", product of matrices";
+                about_ += ", product of matrices";
                 break;
             }
             case 1: {
@@ -279,7 +320,7 @@ private:
                 type = clothes.type;
                 op = wardrobe_.sum;
                 ints = clothes.ints;
-                about_ = std::string(", user's sum of ") + clothes.name;
+                about_ += std::string(", user's sum of ") + clothes.name;
                 break;
             }
             default: {
@@ -290,18 +331,19 @@ private:
                 char name[MPI_MAX_OBJECT_NAME];
                 int length = 0;
                 PMPI_Type_get_name(type, name, &length);
-                about_ = std::string(", ") + name + ", operation " + std::to_string(which) + " of its list";
+                about_ += std::string(", ") + name + ", operation " + std::to_string(which) + " of its list";
             }
         }
         const int size = size_, rank = rank_, root = root_;
-        const std::size_t bytes =
-            (room(4 * ints) + 64) * static_cast<std::size_t>(count + 1) * static_cast<std::size_t>(size);
+        // Between groups both sides scatter as many elements.
+        const int block = side_ < 0 ? count : count * peers_;
+        const std::size_t bytes = (room(4 * ints) + 64) * static_cast<std::size_t>(block * size + size + peers_);
         fill(c.send, bytes);
         fill(c.before, bytes);
-        tame(c.send, type, count * size);
-        tame(c.before, type, count * size);
+        tame(c.send, type, block * size);
+        tame(c.before, type, block * size);
         char* const send = c.memory(c.send);
-        const bool here = in_place_ && rank == root;
+        const bool here = in_place_ && at_root_;
         const void* const given = in_place_ ? MPI_IN_PLACE : send;
         const void* const given_here = here ? MPI_IN_PLACE : send;
         c.packed_as = type;
@@ -325,12 +367,18 @@ private:
                 break;
             }
             case What::reduce_scatter_block: {
-                LOOM_WAYS(Reduce_scatter_block, Ireduce_scatter_block, given, recv, count, type, op);
+                c.packed_count = block;
+                LOOM_WAYS(Reduce_scatter_block, Ireduce_scatter_block, given, recv, block, type, op);
                 break;
             }
             default: {
                 c.lists.emplace_back(static_cast<std::size_t>(size));
-                for (int i = 0; i < size; ++i) c.lists[0][static_cast<std::size_t>(i)] = i % 2 == 0 ? count : count / 2;
+                for (int i = 0; i < size; ++i)
+                    c.lists[0][static_cast<std::size_t>(i)] = side_ >= 0 || i % 2 == 0 ? block : block / 2;
+                if (side_ >= 0 && size > 1) {  // the sum must stay
+                    c.lists[0].front() -= count / 2;
+                    c.lists[0].back() += count / 2;
+                }
                 c.packed_count = c.lists[0][static_cast<std::size_t>(rank)];
                 const int* counts = c.lists[0].data();
                 LOOM_WAYS(Reduce_scatter, Ireduce_scatter, given, recv, counts, type, op);
@@ -442,8 +490,9 @@ private:
     Random common_, own_{0};
     std::unique_ptr<Case> made_;
     What what_ = What::barrier;
-    int rank_ = 0, size_ = 1, root_ = 0, units_ = 0;
-    bool in_place_ = false;
+    int rank_ = 0, size_ = 1, peers_ = 1, root_ = 0, units_ = 0;
+    int side_ = -1;  // of an intercommunicator
+    bool in_place_ = false, at_root_ = false;
     std::string about_;
 };
 

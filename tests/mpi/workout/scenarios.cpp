@@ -207,7 +207,7 @@ void ring_of_one_or_two(const Wardrobe&) {
     MPI_Comm_free(&pair);
 }
 
-// Handed back, and right all the same.
+// Split, duplicated in the background, merged; results freed while operations go on.
 void intercommunicator(const Wardrobe&) {
     const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
     MPI_Comm half = MPI_COMM_NULL, inter = MPI_COMM_NULL, merged = MPI_COMM_NULL;
@@ -218,6 +218,21 @@ void intercommunicator(const Wardrobe&) {
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, inter, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(sum == (size + (rank % 2 == 0 ? 0 : 1)) / 2, "the sum of the others is wrong");
+    MPI_Comm copy = MPI_COMM_NULL, part = MPI_COMM_NULL;
+    MPI_Comm_idup(inter, &copy, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    int said = rank == 0 ? 7 : 0;
+    MPI_Ibcast(&said, 1, MPI_INT, rank == 0 ? MPI_ROOT : rank % 2 == 0 ? MPI_PROC_NULL : 0, copy, &request);
+    MPI_Comm_free(&copy);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(said == (rank == 0 || rank % 2 == 1 ? 7 : 0), "the broadcast is wrong");
+    MPI_Comm_split(inter, rank / 2 == size / 2 ? MPI_UNDEFINED : rank / 2, 0, &part);  // pairs
+    if (part != MPI_COMM_NULL) {
+        MPI_Iallreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, part, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        expect(sum == (rank ^ 1), "the partner is wrong");
+        MPI_Comm_free(&part);
+    }
     MPI_Intercomm_merge(inter, rank % 2, &merged);
     MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, merged, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -35,6 +35,17 @@ void multiply(void* in, void* inout, int* count, MPI_Datatype*) {
     }
 }
 
+Between make_between(int side, int leader_of_other) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm half = MPI_COMM_NULL;
+    Between made{MPI_COMM_NULL, side};
+    MPI_Comm_split(MPI_COMM_WORLD, side, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, leader_of_other, 8, &made.comm);
+    MPI_Comm_free(&half);
+    return made;
+}
+
 Clothes committed(MPI_Datatype type, int ints, const char* name) {
     MPI_Type_commit(&type);
     return {type, ints, name};
@@ -72,6 +83,14 @@ Wardrobe::Wardrobe() {
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
     neighbours.push_back(made);
 
+    if (size > 1) {
+        between.push_back(make_between(rank % 2, 1 - rank % 2));
+        const int last = rank == size - 1 ? 1 : 0;
+        between.push_back(make_between(last, last == 1 ? 0 : size - 1));
+        MPI_Comm_dup(between[0].comm, &made);
+        between.push_back({made, between[0].side});
+    }
+
     clothes.push_back({MPI_INT, 1, "ints"});
     MPI_Datatype type = MPI_DATATYPE_NULL;
     MPI_Type_contiguous(3, MPI_INT, &type);
@@ -96,6 +115,7 @@ Wardrobe::Wardrobe() {
 Wardrobe::~Wardrobe() {
     for (std::size_t i = 2; i < comms.size(); ++i) MPI_Comm_free(&comms[i]);
     for (MPI_Comm& comm : neighbours) MPI_Comm_free(&comm);
+    for (Between& one : between) MPI_Comm_free(&one.comm);
     for (Clothes& one : clothes)
         if (one.type != MPI_INT) MPI_Type_free(&one.type);
     MPI_Type_free(&matrix);
