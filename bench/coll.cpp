@@ -205,8 +205,8 @@ CollResults measure_coll(const Plan& plan) {
     print_cells_header();
     for (const std::uint32_t ranks : plan.ranks_or({2, 4, 8})) {
         const bool crowded = sysconf(_SC_NPROCESSORS_ONLN) < static_cast<long>(ranks);
-        auto contestants =
-            gather(contenders(plan), ranks, crowded ? Contestant::Placing::free : Contestant::Placing::bound);
+        auto contestants = gather(contenders(plan), ranks,
+                                  crowded && !plan.bound ? Contestant::Placing::usual : Contestant::Placing::bound);
         for (std::size_t i = 0; i < coll::operations.size(); ++i) {
             const auto operation = static_cast<Operation>(i);
             if (!plan.takes_operation(coll::name(operation))) continue;

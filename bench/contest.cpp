@@ -33,7 +33,12 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
             break;
         case Who::preloaded:
         case Who::openmpi:
-            words = {"mpirun.openmpi", "--oversubscribe", "-n", count, "--bind-to", bound ? "core" : "none"};
+            words = {"mpirun.openmpi",
+                     "--oversubscribe",
+                     "-n",
+                     count,
+                     "--bind-to",
+                     bound ? "core:overload-allowed" : "none"};
             if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
             if (who == Who::preloaded) words.insert(words.end(), {"-x", "LD_PRELOAD=" LOOM_MPI_OPENMPI});
             words.insert(words.end(), {LOOM_COLL_OPENMPI, board});

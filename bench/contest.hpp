@@ -26,7 +26,9 @@ inline constexpr Who everybody[] = {Who::native, Who::shared, Who::preloaded, Wh
 // The ranks of one contestant, asleep until asked. They end with this object.
 class Contestant {
 public:
-    enum class Placing : unsigned char { bound, free };  // a core for each rank, or wherever the kernel wants them
+    // Each rank on a core; or what launchers do with more ranks than cores when they are not told: `loom run` does the
+    // same, those of MPI let them run anywhere.
+    enum class Placing : unsigned char { bound, usual };
 
     // On `hosts`, rank 0 on the left and rank 1 on the right one: native only.
     Contestant(Who who, std::uint32_t ranks, Placing placing, const test::TwoHosts* hosts = nullptr);

@@ -27,6 +27,7 @@ struct Plan {
     // Of the collectives; empty: each group has its own.
     std::vector<std::uint32_t> ranks;
     std::vector<std::uint64_t> bytes;
+    bool bound = false;   // everybody's ranks to cores, also where there are fewer
     unsigned rounds = 9;  // in which everybody has a turn
 
     [[nodiscard]] std::vector<std::uint32_t> ranks_or(std::vector<std::uint32_t> others) const {

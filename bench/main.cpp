@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
         ->delimiter(',')
         ->check(CLI::Range(1u, coll::most_ranks));
     app.add_option("--bytes", plan.bytes, "Of the collectives: each group has its own; multiples of 8")->delimiter(',');
+    app.add_flag("--bound", plan.bound,
+                 "Of the collectives: everybody's ranks stay on a core, also if there are more ranks than cores");
     app.add_option("--rounds", plan.rounds, "Of the collectives: how often everybody has a turn")
         ->check(CLI::Range(1u, 1000u));
     app.add_option("--json", json, "Write the lines to this file as well");

@@ -153,9 +153,9 @@ OverlapResults measure_overlap(const Plan& plan) {
     fmt::print(fmt::runtime(layout), "overlap", "ranks", "bytes", "who", "progress", "wire", "blocking us", "fixed",
                "deadline", "promised", "met");
     for (const std::uint32_t ranks : plan.ranks_or({2})) {
-        auto contestants = plan.peers == Peers::none
-                               ? gather({Who::native}, ranks, Contestant::Placing::free)
-                               : gather({std::begin(everybody), std::end(everybody)}, ranks, Contestant::Placing::free);
+        auto contestants = plan.peers == Peers::none ? gather({Who::native}, ranks, Contestant::Placing::usual)
+                                                     : gather({std::begin(everybody), std::end(everybody)}, ranks,
+                                                              Contestant::Placing::usual);
         measure_all(plan, contestants, here, "", ranks, plan.bytes_or({4096, 65536, 1048576}), results);
     }
     if (!test::may_make_namespaces()) {
@@ -167,7 +167,7 @@ OverlapResults measure_overlap(const Plan& plan) {
     shape(hosts.left, folder);
     shape(hosts.right, folder);
     std::vector<std::unique_ptr<Contestant>> contestants;
-    contestants.push_back(std::make_unique<Contestant>(Who::native, 2, Contestant::Placing::free, &hosts));
+    contestants.push_back(std::make_unique<Contestant>(Who::native, 2, Contestant::Placing::usual, &hosts));
     if (!contestants[0]->failure().empty()) throw Error("two hosts do not come up: " + contestants[0]->failure());
     measure_all(plan, contestants, across, "1 Gbit/s", 2, plan.bytes_or({65536, 262144, 1048576, 4194304}), results);
     return results;

@@ -71,7 +71,12 @@ void add_run(CLI::App& program, int& exit_code) {
         ->check(whole_number(1, transport::Launch::most_ranks))
         ->type_name("N")
         ->capture_default_str();
-    app->add_flag("--bind", job.bind, "Each rank on one core, in turn");
+    CLI::Option* const bind = app->add_flag_callback(
+        "--bind", [&job] { job.bind = transport::Binding::always; },
+        "Each rank on one core; without being told only if there are more ranks than cores");
+    app->add_flag_callback(
+           "--no-bind", [&job] { job.bind = transport::Binding::never; }, "Ranks run wherever the system wants them")
+        ->excludes(bind);
     app->add_flag("-l,--tag-output", options->tag, "Whole lines of output only, each behind \"[RANK] \"");
     app->add_option("--timeout", options->timeout, "Stop everything after so many seconds; exit code 124")
         ->check(real_number(0.001, 1e6))

@@ -295,7 +295,7 @@ std::optional<model::Charges> measure(Talk& talk) {
     const std::span<const std::uint32_t> hosts = talk.transport().hosts();
     std::vector<std::uint32_t> near, far;
     for (std::uint32_t rank = 1; rank < hosts.size(); ++rank) (hosts[rank] == hosts[0] ? near : far).push_back(rank);
-    const std::uint32_t cores = transport::usable_cores();
+    const std::uint32_t cores = talk.transport().cores();
     const bool crowded = talk.transport().waiting() == transport::Waiting::yield;
 
     model::Charges charges;

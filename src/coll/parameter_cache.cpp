@@ -62,7 +62,7 @@ std::string one_line(std::string text) {
 std::string parameter_key(const transport::Transport& transport) {
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
-    const std::uint32_t cores = transport::usable_cores();
+    const std::uint32_t cores = transport.cores();
     // Costs change with the turns that ranks take on a core, and little between 5 and 6 of them.
     std::uint64_t shared = 1;
     if (transport.waiting() == transport::Waiting::yield)

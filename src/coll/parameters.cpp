@@ -55,7 +55,7 @@ Parameters put_over(Parameters parameters, const std::string& over) {
 
 Parameters assume(const transport::Transport& transport) {
     const bool crowded = transport.waiting() == transport::Waiting::yield;
-    return {assumed_charges(transport.hosts(), crowded ? transport::usable_cores() : transport.size()),
+    return {assumed_charges(transport.hosts(), crowded ? transport.cores() : transport.size()),
             Parameters::Source::assumed, "nothing was measured"};
 }
 

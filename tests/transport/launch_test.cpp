@@ -307,9 +307,31 @@ TEST(Launch, EachRankCanHaveACore) {
         CPU_ZERO(&cores);
         return sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) == 1 ? 0 : 3;
     });
-    job.bind = true;
+    job.bind = Binding::always;
 
     EXPECT_EQ(launch(job).exit_code(), 0);
+}
+
+TEST(Launch, RanksStayOnACoreOnlyWhereThereAreMoreThanCores) {
+    cpu_set_t ours;
+    CPU_ZERO(&ours);
+    ASSERT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+    const auto cores = static_cast<std::uint32_t>(CPU_COUNT(&ours));
+    const auto stays = [](Rank) {
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        return sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) == 1 ? 0 : 3;
+    };
+    Launch loose = processes(cores + 1, stays);
+    loose.bind = Binding::never;
+
+    const int crowded = launch(processes(cores + 1, stays)).exit_code();
+    const int told_not_to = launch(loose).exit_code();
+    const int enough = launch(processes(cores, stays)).exit_code();
+
+    EXPECT_EQ(crowded, 0);
+    EXPECT_EQ(told_not_to, cores == 1 ? 0 : 3);
+    EXPECT_EQ(enough, cores == 1 ? 0 : 3);
 }
 
 }  // namespace

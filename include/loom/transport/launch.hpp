@@ -19,6 +19,15 @@ enum class RankOutput : std::uint8_t {
     on_error,  // both to our standard error
 };
 
+// Ranks to cores: in blocks, rank i on the (i * cores / ranks)th of ours, so that neighbours share a core and its
+// caches.
+enum class Binding : std::uint8_t {
+    crowded,  // only if there are more ranks than cores: none is spare for a rank's other threads then, and ranks that
+              // stay where they are change places on a core in three quarters of the time
+    always,
+    never,
+};
+
 struct Launch {
     std::uint32_t ranks = 1;           // 1 .. most_ranks
     std::vector<std::string> program;  // found by PATH, with its arguments
@@ -26,7 +35,7 @@ struct Launch {
     // tests: the caller must have no other threads.
     std::function<int(Rank)> body;
 
-    bool bind = false;  // rank i on the i-th of our cores, round and round
+    Binding bind = Binding::crowded;
     RankOutput output = RankOutput::inherit;
     std::optional<std::chrono::milliseconds> timeout;  // for the whole job
     // What the others get, once a rank has failed or we were told to stop, before they are terminated; a second later

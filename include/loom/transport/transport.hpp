@@ -47,6 +47,8 @@ public:
     [[nodiscard]] virtual std::span<const std::uint32_t> hosts() const = 0;
     // What to do between two fruitless looks; decided at the start.
     [[nodiscard]] virtual Waiting waiting() const { return choose_waiting(hosts(), rank()); }
+    // Of this host, that its ranks have between them; at least 1.
+    [[nodiscard]] virtual std::uint32_t cores() const { return usable_cores(); }
 
     // True: finished already, and message.outcome says how. To itself (to == rank()) works like to others.
     [[nodiscard]] virtual bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) = 0;

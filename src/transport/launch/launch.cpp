@@ -233,8 +233,8 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     } else if (launch_.output == RankOutput::on_error) {
         start.output = STDERR_FILENO;
     }
-    if (launch_.bind && !cores.empty()) {
-        start.core = cores[number % cores.size()];
+    if (!cores.empty()) {
+        start.core = cores[std::uint64_t{number} * cores.size() / std::max<std::uint64_t>(launch_.ranks, cores.size())];
         // With a core each they need not yield, which their own affinity cannot tell them.
         if (launch_.ranks <= cores.size() && std::getenv("LOOM_WAITING") == nullptr)
             start.environment.emplace_back("LOOM_WAITING", "spin");
@@ -256,7 +256,8 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
 }
 
 void Job::start_all() {
-    const std::vector<int> cores = launch_.bind ? our_cores() : std::vector<int>{};
+    std::vector<int> cores = launch_.bind == Binding::never ? std::vector<int>{} : our_cores();
+    if (launch_.bind == Binding::crowded && launch_.ranks <= cores.size()) cores.clear();
     for (std::uint32_t rank = 0; rank < launch_.ranks; ++rank) start_rank(rank, cores);
 }
 

@@ -156,6 +156,7 @@ void VerbsTransport::connect_all() {
         any_far_ |= peer.far;
     }
     waiting_ = choose_waiting(hosts_, me_, together);
+    cores_ = std::max(1u, count(together));
     bootstrap_.fence();  // nobody writes before everybody can take it in
 }
 

@@ -84,6 +84,7 @@ public:
     std::uint32_t size() const override { return static_cast<std::uint32_t>(peers_.size()); }
     std::span<const std::uint32_t> hosts() const override { return hosts_; }
     Waiting waiting() const override { return waiting_; }
+    std::uint32_t cores() const override { return cores_; }
 
     bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
@@ -175,6 +176,7 @@ private:
     std::unique_ptr<Datagrams> datagrams_;
     bool any_far_ = false;
     Waiting waiting_ = Waiting::spin;
+    std::uint32_t cores_ = 1;
 
     // Large receives, named by slot and generation so that an answer cannot reach another.
     struct Expected {
