@@ -81,6 +81,8 @@ Contestant::Contestant(Who who, std::uint32_t ranks, Placing placing, const test
     : who_(who), ranks_(ranks), board_(folder_.path() / "board", coll::BoardFile::How::make) {
     peer::Command command = command_for(who, ranks, placing, folder_.path() / "board", hosts);
     command.directory = folder_.path();
+    // Parameters as they are now, not as they were while others used the machine.
+    command.environment.emplace_back("LOOM_CACHE", (folder_.path() / "cache").string());
     command.output = folder_.path() / "output";
     process_ = std::make_unique<peer::Background>(command);
     await_answers();

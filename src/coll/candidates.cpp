@@ -169,6 +169,15 @@ public:
         return time;
     }
 
+    // Messages one after another, from the first to the last; of a smaller group where this one is large.
+    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const {
+        model::Charges one;
+        one.way.small.latency = one.way.large.latency = Time{1};
+        const Model model(group_, call_, std::min(group_.size, most_walked), std::min(bytes_, usual_segment));
+        if (!algorithm.fits(model.group(), model.call())) return never.ps;
+        return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
+    }
+
     // Of what was predicted last.
     [[nodiscard]] std::uint64_t operations_of_last() const { return last_; }
     [[nodiscard]] std::size_t operations() const { return operations_; }  // walked so far
@@ -191,7 +200,26 @@ private:
         const Whole all = whole(algorithm, model.group(), model.calls(), tuning);
         operations_ += all.schedule.size();
         last_ = std::max<std::uint64_t>(last_, all.schedule.size());
-        return model::walk(all.schedule, charges_, model.group().hosts, all.in_scratch).finish();
+        const model::Charges charges =
+            model::for_working_set(charges_, working_set(all.schedule, model.group(), bytes));
+        return model::walk(all.schedule, charges, model.group().hosts, all.in_scratch).finish();
+    }
+
+    // Bytes that a core of the first host works on in a call of all the bytes: what is written, and as much that is
+    // read for it.
+    [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group,
+                                            std::uint64_t bytes) const {
+        if (!charges_.cold) return 0;
+        std::uint64_t written = 0, ranks = 0;
+        for (std::uint32_t rank = 0; rank < group.size; ++rank) {
+            if (group.hosts[rank] != group.hosts[0]) continue;
+            ++ranks;
+            for (const traffic::Op& op : schedule.ops(Rank{rank}))
+                if (op.kind != traffic::OpKind::send && op.kind != traffic::OpKind::compute) written += op.amount;
+        }
+        const std::uint64_t cores =
+            charges_.host_cores != 0 ? std::min<std::uint64_t>(charges_.host_cores, ranks) : ranks;
+        return 2 * (written / cores) * (std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1));
     }
 
     const Group& group_;
@@ -280,8 +308,15 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const auto near = std::partition_point(all.begin(), all.end(), [&](const Candidate& each) {
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
     });
-    const auto simplest = std::min_element(
-        all.begin(), near, [](const Candidate& a, const Candidate& b) { return a.operations < b.operations; });
+    // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
+    // hides.
+    const auto rounds = [&](const Candidate& each) {
+        return charges.host_cores != 0 ? predictor.rounds(*each.algorithm, each.tuning) : 0;
+    };
+    const auto simplest = std::min_element(all.begin(), near, [&](const Candidate& a, const Candidate& b) {
+        const std::int64_t of_a = rounds(a), of_b = rounds(b);
+        return of_a != of_b ? of_a < of_b : a.operations < b.operations;
+    });
     if (simplest != near) std::rotate(all.begin(), simplest, simplest + 1);
     return all;
 }

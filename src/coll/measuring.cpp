@@ -1,5 +1,7 @@
 #include "coll/measuring.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -70,6 +72,8 @@ void serve_rounds(Talk& talk, const Command& command) {
     std::vector<std::byte> answer(command.bytes);
     for (std::uint32_t round = 0; round < command.rounds; ++round) {
         for (const Message& message : messages) talk.finish(message, Rank{0});
+        // As algorithms do with what comes into their scratch memory: it has to come over to this core.
+        if (command.shared != 0) std::memcpy(answer.data(), buffer.span().data(), command.bytes);
         if (round + 1 < command.rounds) post();
         talk.send(Rank{0}, Talk::About::answer, answer);
     }
@@ -133,6 +137,7 @@ private:
                 talk_.start_send(partner_, Talk::About::data, std::span(buffer_).first(bytes), messages[i]);
             const Clock::time_point all = Clock::now();
             talk_.finish(answer, partner_);
+            if (shared_) std::memcpy(buffer_.data(), answers.span().data(), bytes);
             const Clock::time_point end = Clock::now();
             for (const Message& message : messages) talk_.finish(message, partner_);
             whole_.push_back(between(begin, end));
@@ -178,8 +183,7 @@ std::int64_t cost_of(Work work, std::uint64_t bytes) {
     return std::max<std::int64_t>(1, per_byte(typical(times), bytes));
 }
 
-model::LocalCosts local_costs() {
-    constexpr std::size_t count = 16 * 1024;
+model::LocalCosts local_costs(std::size_t count) {
     std::vector<double> from(count, 1.0), to(count, 2.0);
     const std::uint64_t bytes = count * sizeof(double);
     model::LocalCosts costs;
@@ -197,6 +201,18 @@ model::LocalCosts local_costs() {
         bytes);
     costs.step = nanoseconds(30);
     return costs;
+}
+
+constexpr std::uint64_t cold_message = 4 << 20;
+
+// Bytes of a core's own cache and of the one it shares with others, where the system says.
+std::uint64_t own_cache() {
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    return bytes > 0 ? static_cast<std::uint64_t>(bytes) : 1 << 20;
+}
+std::uint64_t common_cache() {
+    const long bytes = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    return std::clamp<std::uint64_t>(bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0, 2 * own_cache(), 64 << 20);
 }
 
 // Near: cores copy, and what the slower end takes is its own work. Far: what limits is the adapter or the wire.
@@ -252,7 +268,8 @@ model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip
     costs.large.take_byte = 0;
     const Time rest = Time{large.whole.ps / 2} - Time{byte * static_cast<std::int64_t>(large_1)};
     costs.large.latency = std::max(small.latency, rest - small.send - small.send_first - small.take);
-    costs.ready = half;
+    // Ranks that take turns lend in advance.
+    costs.ready = way == Way::near && crowded ? Time{} : half;
     if (way == Way::near) {
         const Trip shared = meter.trip(1, large_1, 9, true), longer = meter.trip(1, large_2, 7, true);
         costs.shared_byte = std::min(per_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
@@ -300,19 +317,30 @@ std::optional<model::Charges> measure(Talk& talk) {
 
     model::Charges charges;
     charges.waits_for = model::Large::ready;
-    charges.local = local_costs();
+    constexpr std::size_t warm_doubles = 16 * 1024;
+    charges.local = local_costs(warm_doubles);
+    const model::LocalCosts cold = local_costs(common_cache() / 2 / sizeof(double));
+    charges.cold = {own_cache(), common_cache(), cold.copy, cold.reduce, 0, 0};
     if (crowded) charges.host_cores = cores;
     if (!near.empty()) {
         // Where ranks take turns, a partner may come right after us in them or right before.
         Time round_trip{};
         if (crowded) {
             std::vector<Time> trips;
-            for (const std::size_t i : {std::size_t{0}, near.size() / 2, near.size() - 1})
-                trips.push_back(Meter(talk, Rank{near[i]}).trip(1, 8, 17).whole);
+            for (const std::size_t i : {std::size_t{0}, near.size() / 2, near.size() - 1}) {
+                // Others may still be on their way to where they wait.
+                Meter meter(talk, Rank{near[i]});
+                Time least = meter.trip(1, 8, 17).whole;
+                for (int again = 0; again < 3; ++again) least = std::min(least, meter.trip(1, 8, 17).whole);
+                trips.push_back(least);
+            }
             round_trip = Time{(trips[0] + trips[1] + trips[2]).ps / 3};
         }
         Meter meter(talk, Rank{near[near.size() / 2]});
         charges.way = measure_way(meter, Way::near, crowded, round_trip, charges.free);
+        charges.cold->large_byte = per_byte(Time{meter.trip(1, cold_message, 3).whole.ps / 2}, cold_message);
+        charges.cold->shared_byte = std::min(
+            charges.cold->large_byte, per_byte(Time{meter.trip(1, cold_message, 3, true).whole.ps / 2}, cold_message));
     }
     if (!far.empty()) {
         Meter meter(talk, Rank{far[0]});

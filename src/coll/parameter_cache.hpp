@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "loom/coll/parameters.hpp"
 
@@ -15,8 +16,11 @@ namespace loom::coll {
 // Nothing when there shall be none, or no place for it.
 [[nodiscard]] std::optional<std::filesystem::path> parameter_file(const std::string& key);
 
-// Nothing when there is no such file, or it is not what was written for this key; a word about the latter on standard
-// error with LOOM_VERBOSE.
+// How the origin of parameters ends that were measured while others were running: they are kept for ten minutes only.
+inline constexpr std::string_view busy_words = ", while others were running";
+
+// Nothing when there is no such file, or it is not what was written for this key, or no longer good; a word about these
+// on standard error with LOOM_VERBOSE.
 [[nodiscard]] std::optional<Parameters> load_parameters(const std::filesystem::path& file, const std::string& key);
 
 // Whole or not at all. A folder that cannot be written to is no error.

@@ -1,6 +1,7 @@
 #include "loom/coll/parameters.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "coll/parameter_cache.hpp"
 #include "coll/talk.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/file.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -59,9 +61,29 @@ Parameters assume(const transport::Transport& transport) {
             Parameters::Source::assumed, "nothing was measured"};
 }
 
+// Whether more wants to run on this host than our ranks, and one that happens to.
+bool others_run(const transport::Transport& transport) {
+    const auto hosts = transport.hosts();
+    const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
+    try {
+        const std::string load = read_file("/proc/loadavg");  // "0.10 0.20 0.30 RUNNABLE/ALL LAST"
+        std::size_t at = 0;
+        for (int words = 0; words < 3 && at != std::string::npos; ++words) at = load.find(' ', at) + 1;
+        std::int64_t runnable = 0;
+        std::from_chars(load.data() + at, load.data() + load.size(), runnable);
+        return runnable > here + 1;
+    } catch (const IoError&) {
+        return false;
+    }
+}
+
 Parameters measure_now(Talk& talk) {
-    if (const std::optional<model::Charges> charges = measure(talk))
-        return {*charges, Parameters::Source::measured, "measured " + time_of_day()};
+    const bool busy_before = others_run(talk.transport());
+    if (const std::optional<model::Charges> charges = measure(talk)) {
+        const bool busy = busy_before || others_run(talk.transport());
+        return {*charges, Parameters::Source::measured,
+                "measured " + time_of_day() + std::string(busy ? busy_words : "")};
+    }
     Parameters parameters = assume(talk.transport());
     parameters.origin = "the machine was too busy to measure";
     return parameters;

@@ -4,6 +4,17 @@
 
 namespace loom::model {
 
+namespace {
+
+// How often `from` must double to reach `bytes`, in 1/16: whole ones, and the rest as if it grew evenly between.
+std::uint64_t doublings(std::uint64_t bytes, std::uint64_t from) {
+    std::uint64_t count = 0, at = std::max<std::uint64_t>(from, 1);
+    for (; at <= bytes / 2; at *= 2) count += 16;
+    return bytes <= at ? count : count + (bytes - at) * 16 / at;
+}
+
+}  // namespace
+
 Charges charges(const LogGp& p) {
     Charges c;
     c.way.small = {.send = p.o, .gap = p.g, .gap_byte = p.G, .latency = p.L, .take = p.o};
@@ -44,6 +55,25 @@ Time Prediction::finish() const {
     Time last{};
     for (const Time end : ends) last = std::max(last, end);
     return last;
+}
+
+Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core) {
+    if (!charges.cold || bytes_a_core <= charges.cold->fits) return charges;
+    const ColdCosts& cold = *charges.cold;
+    // In 1/256, by the doublings since `fits`.
+    const std::uint64_t reach = doublings(cold.spills, cold.fits);
+    const std::uint64_t share =
+        std::min<std::uint64_t>(256, doublings(bytes_a_core, cold.fits) * 256 / std::max<std::uint64_t>(reach, 1));
+    const auto mixed = [&](std::int64_t warm, std::int64_t colder) {
+        return warm + std::max<std::int64_t>(colder - warm, 0) * static_cast<std::int64_t>(share) / 256;
+    };
+    Charges out = charges;
+    out.local.copy = mixed(charges.local.copy, cold.copy);
+    out.local.reduce = mixed(charges.local.reduce, cold.reduce);
+    out.way.large.send_byte = mixed(charges.way.large.send_byte, cold.large_byte);
+    out.way.shared_byte = mixed(charges.way.shared_byte, cold.shared_byte);
+    out.cold.reset();
+    return out;
 }
 
 }  // namespace loom::model

@@ -94,6 +94,25 @@ bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::
     return known;
 }
 
+bool set_cold(Charges& charges, std::string_view entry, std::string_view name, std::string_view value) {
+    if (!charges.cold) charges.cold.emplace();
+    ColdCosts& cold = *charges.cold;
+    if (name == "fits" || name == "spills") {
+        const std::optional<std::uint64_t> bytes = parse_bytes(value);
+        if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
+        (name == "fits" ? cold.fits : cold.spills) = *bytes;
+        return true;
+    }
+    for (const auto& [known, field] :
+         {std::pair{"copy", &ColdCosts::copy}, std::pair{"reduce", &ColdCosts::reduce},
+          std::pair{"large", &ColdCosts::large_byte}, std::pair{"shared", &ColdCosts::shared_byte}})
+        if (name == known) {
+            cold.*field = time_of(entry, value).ps;
+            return true;
+        }
+    return false;
+}
+
 bool set_other(Charges& charges, std::string_view entry, std::string_view name, std::string_view value) {
     if (name == "f") {
         charges.free = static_cast<std::uint32_t>(number_of(entry, value, 1, 1'000'000));
@@ -127,6 +146,11 @@ void set(Charges& charges, std::string_view entry) {
     std::string_view name = entry.substr(0, equals);
     const std::string_view value = entry.substr(equals + 1);
     if (set_other(charges, entry, name, value)) return;
+    if (take_prefix(name, "cold.")) {
+        if (!set_cold(charges, entry, name, value))
+            refuse(entry, "there is no such parameter; there are " + parameter_help());
+        return;
+    }
     const bool near = take_prefix(name, "near.");
     const bool far = !near && take_prefix(name, "far.");
     if (far && !charges.far) charges.far = charges.way;
@@ -159,7 +183,9 @@ void add(std::string& text, const std::string& prefix, const WayCosts& way) {
 std::string parameter_help() {
     return "L, o, o_send, o_first, o_receive, g, O_send, O_receive, G, limit, ready, shared and copying (each with "
            "near. or far. and "
-           "small. or large. before it if wanted), f, cores, copy, reduce, step, taking and large";
+           "small. or large. before it if wanted), f, cores, copy, reduce, step, taking, large, and cold.fits, "
+           "cold.spills, cold.copy, "
+           "cold.reduce, cold.large and cold.shared";
 }
 
 Charges parse_charges(std::string_view text, Charges base) {
@@ -181,6 +207,11 @@ std::string to_text(const Charges& charges) {
             ",step=" + ps(charges.local.step.ps) +
             ",taking=" + (charges.taking == Taking::after_arrival ? "after" : "during") +
             ",large=" + std::string(large_names[static_cast<std::size_t>(charges.waits_for)]);
+    if (charges.cold)
+        text += ",cold.fits=" + std::to_string(charges.cold->fits) +
+                ",cold.spills=" + std::to_string(charges.cold->spills) + ",cold.copy=" + ps(charges.cold->copy) +
+                ",cold.reduce=" + ps(charges.cold->reduce) + ",cold.large=" + ps(charges.cold->large_byte) +
+                ",cold.shared=" + ps(charges.cold->shared_byte);
     return text;
 }
 

@@ -44,6 +44,48 @@ std::vector<std::string> described(const std::vector<Candidate>& all) {
     return text;
 }
 
+// Each round is a turn of every rank, which predictions do not see where others' work hides it.
+TEST(Candidates, OnCrowdedHostsAmongEquallyQuickOnesFewRoundsWin) {
+    Given given(8);
+    given.charges.host_cores = 2;
+    given.charges.waits_for = model::Large::ready;
+    given.charges.way = {};
+    given.charges.way.limit = 16'384;
+    given.charges.way.large.send_byte = given.charges.way.shared_byte = 90;
+    given.charges.way.copying = model::Copying::by_fewer;
+
+    const std::vector<Candidate> crowded = given.rank(Collective::allgather, 1 << 20);
+
+    EXPECT_EQ(crowded.front().algorithm->name, "linear");
+}
+
+// Bruck's algorithm packs and passes on; that is cheap only while it stays in the caches.
+TEST(Candidates, CopiesCountForMoreWhereCachesEnd) {
+    Given given(4);
+    given.charges.host_cores = 2;
+    given.charges.waits_for = model::Large::ready;
+    given.charges.way = {};
+    given.charges.way.limit = 16'384;
+    given.charges.way.large.send_byte = 90;
+    given.charges.way.shared_byte = 20;
+    given.charges.way.copying = model::Copying::by_fewer;
+    given.charges.local.copy = 10;
+    const auto bruck = [](const std::vector<Candidate>& all) {
+        const auto found =
+            std::find_if(all.begin(), all.end(), [](const Candidate& each) { return each.algorithm->name == "bruck"; });
+        return found->predicted;
+    };
+
+    const Time warm = bruck(given.rank(Collective::alltoall, 1 << 20));
+    given.charges.cold = model::ColdCosts{2 << 20, 32 << 20, 100, 100, 90, 90};
+    const Time cold = bruck(given.rank(Collective::alltoall, 1 << 20));
+    const Time small = bruck(given.rank(Collective::alltoall, 1 << 15));
+    given.charges.cold.reset();
+
+    EXPECT_GT(cold.ps, 2 * warm.ps);
+    EXPECT_EQ(small, bruck(given.rank(Collective::alltoall, 1 << 15)));
+}
+
 // Whatever its own blocks and buffers, and whatever was asked before.
 TEST(Candidates, AreAlikeOnEveryRank) {
     for (std::uint64_t seed = 1; seed <= 3 * collectives; ++seed) {

@@ -94,6 +94,24 @@ TEST(Parameters, AreKeptForTheNextJob) {
     EXPECT_NE(kept->origin.find("measured at noon"), std::string::npos);
 }
 
+// What was measured on a busy machine must not decide for ever.
+TEST(Parameters, MeasuredWhileOthersRanAreKeptForTenMinutes) {
+    const Folder folder;
+    const Variable cache("LOOM_CACHE", folder.path().string());
+    const fs::path file = *parameter_file("a machine");
+    const std::vector<std::uint32_t> hosts(1);
+    const auto kept_for = [&](const std::string& origin, std::chrono::minutes age) {
+        keep_parameters(file, "a machine", {assumed_charges(hosts, 1), Parameters::Source::measured, origin});
+        fs::last_write_time(file, fs::file_time_type::clock::now() - age);
+        return load_parameters(file, "a machine").has_value();
+    };
+    const std::string busy = "measured at noon" + std::string(busy_words);
+
+    EXPECT_TRUE(kept_for(busy, std::chrono::minutes(5)));
+    EXPECT_FALSE(kept_for(busy, std::chrono::minutes(15)));
+    EXPECT_TRUE(kept_for("measured at noon", std::chrono::hours(10'000)));
+}
+
 TEST(Parameters, OfAnotherMachineOrADamagedFileAreNotTaken) {
     const Folder folder;
     const Variable cache("LOOM_CACHE", folder.path().string());

@@ -26,6 +26,13 @@ TEST(Parameters, ComeBackFromTheirText) {
         charges.taking = static_cast<Taking>(random.below(2));
         charges.local = {random.below(1000), random.below(1000), Time{random.below(1000)}};
         charges.host_cores = random.below(4);
+        if (seed % 3 == 0)
+            charges.cold = ColdCosts{random.below(9999),
+                                     random.below(99'999),
+                                     static_cast<std::int64_t>(random.below(999)),
+                                     static_cast<std::int64_t>(random.below(999)),
+                                     static_cast<std::int64_t>(random.below(999)),
+                                     static_cast<std::int64_t>(random.below(999))};
 
         const Charges back = parse_charges(to_text(charges), {});
 
@@ -63,6 +70,27 @@ TEST(Parameters, ThatAreWrongAreNamed) {
     for (const char* text : {"L", "L=", "L=3", "L=-1us", "x=1us", "far.f=2", "f=0", "f=two", "limit=much", "large=so",
                              "near.far.L=1us", "taking=never", "cores=-1", "small.limit=1"})
         EXPECT_THROW((void)parse_charges(text, {}), UsageError) << text;
+}
+
+TEST(Parameters, OfWorkingSetsGoFromWarmToColdByDoublings) {
+    Charges charges;
+    charges.local.copy = 20;
+    charges.local.reduce = 50;
+    charges.way.large.send_byte = 80;
+    charges.way.shared_byte = 10;
+    charges.cold = ColdCosts{1 << 20, 16 << 20, 100, 40, 160, 90};
+    const auto copy_at = [&](std::uint64_t bytes) { return for_working_set(charges, bytes).local.copy; };
+
+    EXPECT_EQ(for_working_set(charges, 1 << 20), charges);
+    EXPECT_EQ(copy_at(2 << 20), 40);
+    EXPECT_EQ(copy_at(4 << 20), 60);
+    EXPECT_EQ(copy_at(16 << 20), 100);
+    const Charges far_beyond = for_working_set(charges, 1 << 30);
+    EXPECT_EQ(far_beyond.local.copy, 100);
+    EXPECT_EQ(far_beyond.local.reduce, 50) << "nothing is cheaper where caches end";
+    EXPECT_EQ(far_beyond.way.large.send_byte, 160);
+    EXPECT_EQ(far_beyond.way.shared_byte, 90);
+    EXPECT_FALSE(far_beyond.cold);
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace loom::model {
 // and of the ways: limit (bytes of the largest small message), ready, shared (a byte of a large message one end of
 // which is in shared memory), copying=costs|fewer. All of them may have "near." or "far." (between
 // hosts) and those of messages "small." or "large." before them; without, they hold for all. The others: f, cores,
-// copy, reduce (a byte), step, and large=nothing|match|ready.
+// copy, reduce (a byte), step, large=nothing|match|ready, and where caches end: cold.fits and cold.spills (bytes that a
+// core works on), cold.copy, cold.reduce, cold.large, cold.shared (a byte).
 [[nodiscard]] std::string parameter_help();
 
 // `base` with what the text says. Throws UsageError naming what is wrong and what there is.

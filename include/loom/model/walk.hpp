@@ -59,6 +59,16 @@ struct WayCosts {
     friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
+// What a byte costs, in picoseconds, where what a core works on does not fit its caches.
+struct ColdCosts {
+    std::uint64_t fits = 0;    // bytes a core works on, all operations together, up to which nothing is cold
+    std::uint64_t spills = 0;  // from which on all is; more than `fits`
+    std::int64_t copy = 0, reduce = 0;
+    std::int64_t large_byte = 0;   // instead of WayCosts::large.send_byte inside a host
+    std::int64_t shared_byte = 0;  // instead of WayCosts::shared_byte there
+    friend bool operator==(const ColdCosts&, const ColdCosts&) = default;
+};
+
 // The most general costs; LogGP, LogfP and LogGOPS are cases of them.
 struct Charges {
     WayCosts way;                 // between ranks of one host, and of two where `far` is missing
@@ -69,8 +79,12 @@ struct Charges {
     LocalCosts local;
     // Cores that the ranks of one host have together; 0: as many as they want. A rank that finds none free waits.
     std::uint32_t host_cores = 0;
+    std::optional<ColdCosts> cold;  // missing: caches are large
     friend bool operator==(const Charges&, const Charges&) = default;
 };
+
+// For schedules in which every core works on so many bytes: in between the two, by the logarithm.
+[[nodiscard]] Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core);
 
 [[nodiscard]] Charges charges(const LogGp& parameters);
 [[nodiscard]] Charges charges(const LogfP& parameters);

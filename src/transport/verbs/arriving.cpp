@@ -24,6 +24,11 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
     Peer& peer = peers_[from.value];
     for (auto at = peer.unexpected.begin(); at != peer.unexpected.end(); ++at)
         if (at->tag == tag) {
+            if (at->loan) {
+                const Loan loan = *at->loan;
+                peer.unexpected.erase(at);
+                return receive_advance(peer, loan, message);
+            }
             const bool fits = at->bytes.size() == into.size();
             if (fits && !into.empty()) std::memcpy(into.data(), at->bytes.data(), into.size());
             peer.unexpected.erase(at);
@@ -41,8 +46,8 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
     return false;
 }
 
-// Says where the message may be written. It stays in the list of receives, so that a wrong length is noticed.
-bool VerbsTransport::receive_large(Peer& peer, Message& message) {
+// The reference of a large receive.
+std::uint64_t VerbsTransport::expect(Message& message) {
     if (free_expected_.empty()) {
         free_expected_.push_back(static_cast<std::uint32_t>(expected_.size()));
         expected_.emplace_back();
@@ -60,11 +65,65 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
     ++large_receives_;
     const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
     message.note = reference + 1;
+    return reference;
+}
+
+// Says where the message may be written. It stays in the list of receives, so that a wrong length is noticed.
+bool VerbsTransport::receive_large(Peer& peer, Message& message) {
+    const std::uint64_t reference = expect(message);
+    const Registration& target = *expected_[reference & 0xffffffff].registration;
     peer.receives.push(message);
     send_control(peer, Kind::ready, message.tag,
                  Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference,
                        large_receives_, target.shared ? 1u : 0u});
     return false;
+}
+
+// The message has been lent to us already.
+bool VerbsTransport::receive_advance(Peer& peer, const Loan& loan, Message& message) {
+    if (loan.bytes != message.bytes) {
+        send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
+        message.outcome = Message::Outcome::mismatched;
+        return true;
+    }
+    message.outcome = Message::Outcome::pending;
+    (void)expect(message);
+    peer.receives.push(message);
+    meet(peer, loan, message);
+    return !peer.lost && is_over(message);
+}
+
+void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
+    if (loan.bytes <= eager_limit_) return lose(peer, "an advance of a small message");
+    Message* const message = peer.receives.find(tag);
+    if (message == nullptr) {
+        peer.unexpected.push_back({tag, {}, loan});
+        return;
+    }
+    if (message->bytes != loan.bytes) {
+        peer.receives.remove(*message);
+        if (message->note != 0) forget_expected(*message);
+        send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
+        return finish(*message, Message::Outcome::mismatched);
+    }
+    meet(peer, loan, *message);
+    take_completions();
+}
+
+// An advance and its receive, which is among the receives: starts to read, or asks the sender to write.
+void VerbsTransport::meet(Peer& peer, const Loan& loan, Message& message) {
+    const std::uint64_t reference = message.note - 1;
+    Expected& expected = expected_[reference & 0xffffffff];
+    if (expected.registration->shared && loan.receive == 0) {
+        // What comes next with its tag is for the next receive.
+        peer.receives.remove(message);
+        peer.reading.push(message);
+        expected.lent = true;
+        return send_control(peer, Kind::rather, Tag{loan.reference},
+                            Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes,
+                                  expected.registration->mr->rkey, reference, large_receives_, 1});
+    }
+    read(peer, reference & 0xffffffff, loan);
 }
 
 void VerbsTransport::forget_expected(const Message& message) {
@@ -95,6 +154,12 @@ void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
         return send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
     if (expected.message->peer != peer.rank || expected.lent || loan.bytes == 0 || loan.bytes > expected.message->bytes)
         return lose(peer, "a loan to another receive");
+    read(peer, slot, loan);
+    take_completions();
+}
+
+void VerbsTransport::read(Peer& peer, std::uint64_t slot, const Loan& loan) {
+    Expected& expected = expected_[slot];
     // What comes next with its tag is for the next receive, also while this one is read.
     peer.receives.remove(*expected.message);
     peer.reading.push(*expected.message);
@@ -117,30 +182,43 @@ void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
         request.wr.rdma.rkey = static_cast<std::uint32_t>(loan.key);
         post(peer, request);
     }
-    take_completions();
+}
+
+// The message of a loan that is no longer one; null when there is none, and the peer is lost.
+Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
+    const std::uint64_t slot = reference & 0xffffffff;
+    if (slot >= lent_.size() || lent_[slot].message == nullptr || lent_[slot].generation != reference >> 32 ||
+        lent_[slot].message->peer != peer.rank) {
+        lose(peer, "an answer to no loan");
+        return nullptr;
+    }
+    Message* const message = lent_[slot].message;
+    lent_[slot].message = nullptr;
+    free_lent_.push_back(static_cast<std::uint32_t>(slot));
+    return message;
 }
 
 // The receiver has read what it was lent.
 void VerbsTransport::take_back(Peer& peer, std::uint64_t reference) {
-    const std::uint64_t slot = reference & 0xffffffff;
-    if (slot >= lent_.size() || lent_[slot].message == nullptr || lent_[slot].generation != reference >> 32 ||
-        lent_[slot].message->peer != peer.rank)
-        return lose(peer, "an answer to no loan");
-    Message& message = *lent_[slot].message;
-    lent_[slot].message = nullptr;
-    free_lent_.push_back(static_cast<std::uint32_t>(slot));
-    part_done(message);
+    if (Message* const message = end_loan(peer, reference)) part_done(*message);
+}
+
+void VerbsTransport::take_unwanted(Peer& peer, std::uint64_t reference) {
+    if (Message* const message = end_loan(peer, reference)) end_send(*message, Message::Outcome::mismatched);
 }
 
 // One of the ways on which a message's data leaves us has come to its end.
 void VerbsTransport::part_done(Message& message) {
-    if (--message.note != 0) return;
+    if (--message.note == 0) end_send(message, Message::Outcome::done);
+}
+
+void VerbsTransport::end_send(Message& message, Message::Outcome outcome) {
     peers_[message.peer.value].writing.remove(message);
     const auto source = sources_.find(&message);
     registrations_.release(*source->second);
     sources_.erase(source);
     --large_sends_;
-    finish(message, Message::Outcome::done);
+    finish(message, outcome);
 }
 
 void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome) {
@@ -161,7 +239,7 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
     Message* const message = peer.receives.take(tag);
     const std::uint64_t lines = frame_lines(bytes);
     if (message == nullptr) {
-        peer.unexpected.push_back({tag, {payload, payload + bytes}});
+        peer.unexpected.push_back({tag, {payload, payload + bytes}, {}});
         return consume(peer, lines);
     }
     if (message->bytes != bytes) [[unlikely]] {
@@ -181,6 +259,7 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
 }
 
 void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
+    if (claims_advance(peer, tag)) return;
     Message* const message = peer.sends.take(tag);
     if (message == nullptr) {
         peer.readies.push_back({tag, ready});
@@ -250,6 +329,12 @@ bool VerbsTransport::take_frames(Peer& peer) {
             take_answer(peer, ready.address, Message::Outcome::done);
         else if (kind == Kind::lent && bytes == sizeof(Loan))
             take_loan(peer, loan);
+        else if (kind == Kind::advance && bytes == sizeof(Loan))
+            take_advance(peer, tag, loan);
+        else if (kind == Kind::rather && bytes == sizeof(Ready))
+            write_rather(peer, tag.value, ready);
+        else if (kind == Kind::unwanted && bytes == sizeof(Reference))
+            take_unwanted(peer, ready.address);
         else if (kind == Kind::taken && bytes == sizeof(Reference))
             take_back(peer, ready.address);
         else if (kind == Kind::refused && bytes == sizeof(Reference))

@@ -13,7 +13,10 @@ enum class Kind : std::uint8_t {
     ready,      // a receiver waits for a large one: Ready
     written,    // it is there, or what was not lent of it: Reference
     lent,       // the receiver may read it, or a first part of it, itself: Loan
-    taken,      // it has: Reference
+    advance,    // the same before the receiver said `ready`, all of it: Loan
+    rather,     // an advance shall be written into this instead: Ready, with the reference of the loan as tag
+    unwanted,   // an advance has another length: Reference
+    taken,      // a loan has been read: Reference
     refused,    // it will not come, the lengths differ: Reference
     withdrawn,  // the receiver no longer waits: Reference
     notify,     // a put has arrived: its value as tag
@@ -33,7 +36,7 @@ struct Loan {
     std::uint64_t address, bytes;
     std::uint64_t key;
     std::uint64_t reference;  // to be named in the answer
-    std::uint64_t receive;    // the reference of its Ready
+    std::uint64_t receive;    // the reference of its Ready; of an advance: 1 if the memory is reached with plain loads
 };
 
 struct Reference {

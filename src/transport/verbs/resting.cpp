@@ -80,6 +80,7 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
             over.push(*message);
         }
     peer.readies.clear();
+    std::erase_if(peer.unexpected, [](const Unexpected& early) { return early.loan.has_value(); });
     for (Lent& lent : lent_)
         if (lent.message != nullptr && lent.message->peer == peer.rank) {
             free_lent_.push_back(static_cast<std::uint32_t>(&lent - lent_.data()));

@@ -216,7 +216,10 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         }
     message.outcome = Message::Outcome::pending;
     message.note = 0;
-    peer.sends.push(message);
+    if (lends_in_advance(peer, tag))
+        lend_in_advance(peer, message);
+    else
+        peer.sends.push(message);
     return false;
 }
 
@@ -247,24 +250,73 @@ std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& mes
                                             const Registration& source) const {
     if (!device_.adapter.soft || peer.far || message.bytes < least_lent) return 0;
     if (source.shared != (ready.shared != 0)) return source.shared ? message.bytes : 0;
+    if (waiting_ == Waiting::yield) return 0;  // we have our turn, and the receiver is done when it has its own
     if (large_sends_ != ready.receives) return large_sends_ > ready.receives ? message.bytes : 0;
-    if (waiting_ == Waiting::yield) return message.bytes;
     return large_receives_ != 0 ? 0 : message.bytes / 2 / 4096 * 4096;
 }
 
-void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
+// The reference of a loan.
+std::uint64_t VerbsTransport::new_loan(Message& message) {
     if (free_lent_.empty()) {
         free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
     }
-    const Registration& source = *sources_[&message];
     const std::uint32_t slot = free_lent_.back();
     free_lent_.pop_back();
     lent_[slot].message = &message;
+    lent_[slot].unclaimed = false;
     ++lent_[slot].generation;
-    send_control(peer, Kind::lent, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, source.mr->rkey,
-                      std::uint64_t{lent_[slot].generation} << 32 | slot, receive});
+    return std::uint64_t{lent_[slot].generation} << 32 | slot;
+}
+
+void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
+    const std::uint64_t reference = new_loan(message);
+    send_control(
+        peer, Kind::lent, message.tag,
+        Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, reference, receive});
+}
+
+// Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word. So it says at once
+// where the data is, and whichever of the two comes second copies it.
+bool VerbsTransport::lends_in_advance(const Peer& peer, Tag tag) const {
+    return waiting_ == Waiting::yield && device_.adapter.soft && !peer.far &&
+           (peer.sends.empty() || peer.sends.find(tag) == nullptr);
+}
+
+void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
+    Registration& source = registrations_.acquire({message.data, message.bytes}, false);
+    sources_[&message] = &source;
+    peer.writing.push(message);
+    message.note = 1;
+    const std::uint64_t reference = new_loan(message);
+    lent_[reference & 0xffffffff].unclaimed = true;
+    send_control(peer, Kind::advance, message.tag,
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey, reference,
+                      source.shared ? 1u : 0u});
+}
+
+// A receiver said `ready` before it saw the advance of its message: what is lent will do.
+bool VerbsTransport::claims_advance(const Peer& peer, Tag tag) {
+    for (Message* at = peer.writing.front(); at != nullptr; at = at->next) {
+        if (at->tag != tag) continue;
+        for (Lent& lent : lent_)
+            if (lent.message == at && lent.unclaimed) {
+                lent.unclaimed = false;
+                return true;
+            }
+    }
+    return false;
+}
+
+// The receiver's memory is reached with plain stores and ours is not.
+void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Ready& ready) {
+    Message* const message = end_loan(peer, reference);
+    if (message == nullptr) return;
+    if (ready.bytes != message->bytes) return lose(peer, "an advance to another receive");
+    message->note = 0;
+    write_data(peer, *message, 0, ready.address, static_cast<std::uint32_t>(ready.key));
+    send_control(peer, Kind::written, message->tag, Reference{ready.reference});
+    if (!peer.lost) take_completions();
 }
 
 // Starts the writes of a message's data. Calls nobody back.

@@ -27,10 +27,11 @@ struct WaitingFrame {
     Message* message = nullptr;    // of eager ones: its data is still the program's
 };
 
-// An eager message that came before its receive.
+// A message that came before its receive: an eager one, or an advance.
 struct Unexpected {
     Tag tag;
     std::vector<std::byte> bytes;
+    std::optional<Loan> loan;
 };
 
 struct ReadyAt {
@@ -132,12 +133,24 @@ private:
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
                                               const Registration& source) const;
     void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
+    [[nodiscard]] bool lends_in_advance(const Peer& peer, Tag tag) const;
+    void lend_in_advance(Peer& peer, Message& message);
+    [[nodiscard]] std::uint64_t new_loan(Message& message);
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
 
     // arriving.cpp
     bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);
     bool receive_large(Peer& peer, Message& message);
+    [[nodiscard]] std::uint64_t expect(Message& message);
+    bool receive_advance(Peer& peer, const Loan& loan, Message& message);
+    void take_advance(Peer& peer, Tag tag, const Loan& loan);
+    void meet(Peer& peer, const Loan& loan, Message& message);
+    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag);
+    void write_rather(Peer& peer, std::uint64_t reference, const Ready& ready);
+    void take_unwanted(Peer& peer, std::uint64_t reference);
+    [[nodiscard]] Message* end_loan(Peer& peer, std::uint64_t reference);
+    void read(Peer& peer, std::uint64_t slot, const Loan& loan);
     bool take_frames(Peer& peer);
     void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
     void take_ready(Peer& peer, Tag tag, const Ready& ready);
@@ -145,6 +158,7 @@ private:
     void take_loan(Peer& peer, const Loan& loan);
     void take_back(Peer& peer, std::uint64_t reference);
     void part_done(Message& message);
+    void end_send(Message& message, Message::Outcome outcome);
     void take_part(std::uint64_t slot);
     void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
     void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
@@ -196,6 +210,7 @@ private:
     struct Lent {
         Message* message = nullptr;
         std::uint32_t generation = 0;
+        bool unclaimed = false;  // in advance, and no `ready` of its receive has come
     };
     std::vector<Lent> lent_;
     std::vector<std::uint32_t> free_lent_;

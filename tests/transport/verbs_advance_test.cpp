@@ -1,0 +1,189 @@
+// Ranks that take turns on their cores: large messages are lent in advance, and whoever comes second copies.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "loom/base/random.hpp"
+#include "transport/verbs_ranks.hpp"
+
+namespace loom::transport {
+namespace {
+
+using Outcome = Message::Outcome;
+using test::Counter;
+using test::drive;
+using test::launch_ranks;
+
+constexpr std::size_t large = 300'000;
+
+class Advance : public testing::Test {
+protected:
+    void SetUp() override { setenv("LOOM_WAITING", "yield", 1); }
+    void TearDown() override {
+        unsetenv("LOOM_WAITING");
+        unsetenv("LOOM_VERBS_FAULT");
+    }
+
+    static void expect_all_well(const LaunchOutcome& outcome) {
+        EXPECT_FALSE(outcome.timed_out);
+        for (std::size_t rank = 0; rank < outcome.ranks.size(); ++rank)
+            EXPECT_EQ(outcome.ranks[rank].exit_code, 0) << "rank " << rank << " failed in that line (modulo 256)";
+    }
+};
+
+std::vector<std::byte> filled(std::size_t bytes, unsigned with) {
+    return std::vector<std::byte>(bytes, static_cast<std::byte>(with));
+}
+
+TEST_F(Advance, whoever_comes_second_copies_and_is_done_at_once) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        const bool sender = transport.rank() == Rank{0};
+        Counter counter;
+        std::vector<std::byte> data = filled(large, sender ? 7 : 0);
+
+        Message lent = counter.message();  // the send comes first
+        if (sender) CHECK_RANK(!transport.send(Rank{1}, Tag{1}, data, lent));
+        bootstrap.fence();
+        if (!sender) {
+            transport.progress();
+            CHECK_RANK(transport.receive(Rank{0}, Tag{1}, data, lent));
+            --counter.open;
+            CHECK_RANK(lent.outcome == Outcome::done && data == filled(large, 7));
+        }
+        drive(transport, [&] { return counter.open == 0; });
+        bootstrap.fence();
+
+        Message written = counter.message();  // the receive comes first
+        if (!sender) CHECK_RANK(!transport.receive(Rank{0}, Tag{2}, data, written));
+        bootstrap.fence();
+        if (sender) {
+            data = filled(large, 8);
+            transport.progress();
+            CHECK_RANK(transport.send(Rank{1}, Tag{2}, data, written));
+            --counter.open;
+        }
+        drive(transport, [&] { return counter.open == 0; });
+        CHECK_RANK(data == filled(large, 8));
+        return 0;
+    });
+
+    expect_all_well(outcome);
+}
+
+// `ready` and advance may cross, and small ones must not overtake.
+TEST_F(Advance, messages_of_one_tag_keep_their_order_whoever_is_first) {
+    for (const char* fault : {"", "delay=1ms"}) {
+        if (*fault != 0) setenv("LOOM_VERBS_FAULT", fault, 1);
+
+        const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap&) {
+            const bool sender = transport.rank() == Rank{0};
+            Random random(3), own(sender ? 5 : 6);
+            for (unsigned round = 0; round < 40; ++round) {
+                const std::size_t count = 1 + random.below(6);
+                Counter counter;
+                std::vector<Message> messages(count);
+                std::vector<std::vector<std::byte>> data(count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const std::size_t bytes = random.below(2) == 0 ? 8 : 20'000 + random.below(200'000);
+                    data[i] = filled(bytes, sender ? static_cast<unsigned>(round + i) : 0);
+                    messages[i] = counter.message();
+                    if (sender ? transport.send(Rank{1}, Tag{9}, data[i], messages[i])
+                               : transport.receive(Rank{0}, Tag{9}, data[i], messages[i]))
+                        --counter.open;
+                    for (std::uint64_t looks = own.below(4); looks > 0; --looks) transport.progress();
+                }
+                drive(transport, [&] { return counter.open == 0; });
+                for (std::size_t i = 0; i < count; ++i) {
+                    CHECK_RANK(messages[i].outcome == Outcome::done);
+                    CHECK_RANK(data[i] == filled(data[i].size(), static_cast<unsigned>(round + i)));
+                }
+            }
+            return 0;
+        });
+
+        expect_all_well(outcome);
+    }
+}
+
+TEST_F(Advance, another_length_is_told_to_both) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        const bool sender = transport.rank() == Rank{0};
+        for (const bool receive_first : {false, true})
+            for (const std::size_t expected : {std::size_t{8}, large / 2, 2 * large}) {
+                Counter counter;
+                Message message = counter.message();
+                std::vector<std::byte> data(sender ? large : expected);
+                if (sender == receive_first) bootstrap.fence();
+                if (sender ? transport.send(Rank{1}, Tag{3}, data, message)
+                           : transport.receive(Rank{0}, Tag{3}, data, message))
+                    --counter.open;
+                if (sender != receive_first) bootstrap.fence();
+                drive(transport, [&] { return counter.open == 0; });
+                CHECK_RANK(message.outcome == Outcome::mismatched || (sender && expected == 8));
+
+                Message after = counter.message();  // the connection still works
+                std::vector<std::byte> next = filled(large, sender ? 4 : 0);
+                if (sender ? transport.send(Rank{1}, Tag{3}, next, after)
+                           : transport.receive(Rank{0}, Tag{3}, next, after))
+                    --counter.open;
+                drive(transport, [&] { return counter.open == 0; });
+                CHECK_RANK(after.outcome == Outcome::done && next == filled(large, 4));
+            }
+        return 0;
+    });
+
+    expect_all_well(outcome);
+}
+
+// The receiver's memory is reached with plain stores and the sender's is not: the sender stores.
+TEST_F(Advance, comes_into_shared_memory_from_ordinary_memory_and_back) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        const bool sender = transport.rank() == Rank{0};
+        const std::span<std::byte> shared = transport.allocate(large);
+        std::vector<std::byte> own(large);
+        for (const bool from_shared : {false, true}) {
+            const std::span<std::byte> data = sender == from_shared ? shared : std::span(own);
+            std::fill(data.begin(), data.end(), std::byte{sender ? std::uint8_t{5} : std::uint8_t{0}});
+            Counter counter;
+            Message message = counter.message();
+            if (sender) CHECK_RANK(!transport.send(Rank{1}, Tag{4}, data, message));
+            bootstrap.fence();
+            if (!sender && transport.receive(Rank{0}, Tag{4}, data, message)) --counter.open;
+            drive(transport, [&] { return counter.open == 0; });
+            CHECK_RANK(message.outcome == Outcome::done);
+            CHECK_RANK(std::vector<std::byte>(data.begin(), data.end()) == filled(large, 5));
+            bootstrap.fence();
+        }
+        transport.release(shared);
+        return 0;
+    });
+
+    expect_all_well(outcome);
+}
+
+TEST_F(Advance, of_a_rank_that_has_died_is_lost) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        Counter counter;
+        std::vector<std::byte> data(large);
+        Message message = counter.message();
+        if (transport.rank() == Rank{0}) {
+            CHECK_RANK(!transport.send(Rank{1}, Tag{5}, data, message));
+            bootstrap.fence();
+            _exit(0);
+        }
+        bootstrap.fence();
+        drive(transport, [&] { return transport.is_lost(Rank{0}); });
+        if (transport.receive(Rank{0}, Tag{5}, data, message)) --counter.open;
+        drive(transport, [&] { return counter.open == 0; });
+        CHECK_RANK(message.outcome == Outcome::lost);
+        _exit(0);
+    });
+
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_EQ(outcome.ranks[1].exit_code, 0) << "rank 1 failed in that line (modulo 256)";
+}
+
+}  // namespace
+}  // namespace loom::transport
