@@ -52,6 +52,7 @@ TEST(Candidates, OnCrowdedHostsAmongEquallyQuickOnesFewRoundsWin) {
     given.charges.way = {};
     given.charges.way.limit = 16'384;
     given.charges.way.large.send_byte = given.charges.way.shared_byte = 90;
+    given.charges.way.small.send_byte = given.charges.way.small.take_byte = 90;
     given.charges.way.copying = model::Copying::by_fewer;
 
     const std::vector<Candidate> crowded = given.rank(Collective::allgather, 1 << 20);
