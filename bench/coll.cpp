@@ -29,11 +29,16 @@ bool crawling_size(std::uint64_t bytes) {
     return bytes <= 8 || bytes == 32768;
 }
 
-constexpr const char* cells_layout = "{:<21} {:>5} {:>8} {:>10} {:>10} {:>11} {:>10} {:>10} {:>20} {:>20} {:>20}\n";
+bool reduces(Operation operation) {
+    return operation >= Operation::reduce && operation <= Operation::exscan;
+}
+
+constexpr const char* cells_layout =
+    "{:<21} {:>5} {:>8} {:>10} {:>10} {:>11} {:>10} {:>10} {:>10} {:>20} {:>20} {:>20}\n";
 
 void print_cells_header() {
     fmt::print(fmt::runtime(cells_layout), "coll, us", "ranks", "bytes", "native", "allocated", "libloom-mpi",
-               "Open MPI", "MPICH", "native/Open MPI", "allocated/it", "libloom-mpi/it");
+               "Open MPI", "MPICH", "bare", "native/Open MPI", "allocated/it", "libloom-mpi/it");
 }
 
 std::string text(const Interval& interval) {
@@ -48,8 +53,9 @@ void print(const CollCell& cell) {
         return found == cell.seconds.end() ? "" : fmt::format("{:.2f}", median(found->second) * 1e6);
     };
     fmt::print(fmt::runtime(cells_layout), cell.operation, cell.ranks, cell.bytes, time(Who::native), time(Who::shared),
-               time(Who::preloaded), time(Who::openmpi), time(Who::mpich), text(cell.to_openmpi(Who::native)),
-               text(cell.to_openmpi(Who::shared)), text(cell.to_openmpi(Who::preloaded)));
+               time(Who::preloaded), time(Who::openmpi), time(Who::mpich), time(Who::bare),
+               text(cell.to_openmpi(Who::native)), text(cell.to_openmpi(Who::shared)),
+               text(cell.to_openmpi(Who::preloaded)));
     for (const auto& [who, why] : cell.failures) fmt::print("    {}: {}\n", to_string(who), why);
     std::fflush(stdout);
 }
@@ -69,6 +75,7 @@ CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>
     std::vector<std::size_t> from;
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (all[i] == nullptr || (crawls(all[i]->who(), ranks) && !crawling_size(bytes))) continue;
+        if (all[i]->who() == Who::bare && reduces(operation)) continue;
         order.task = Task::check;
         if (!all[i]->ask(order)) {
             cell.failures[all[i]->who()] = all[i]->failure();
@@ -163,6 +170,28 @@ void print(const std::vector<CollPromise>& promises) {
     }
 }
 
+// How far above what the machine allows everybody is, where it is known: where Open MPI is near it, nobody can take
+// much less time than Open MPI.
+void print_beside_bare(const std::vector<CollCell>& cells) {
+    fmt::print("\n{:<21} {:>5} {:<12} {:>20} {:>20}\n", "coll, to bare", "ranks", "who", "up to 4096 bytes",
+               "larger ones");
+    std::vector<std::uint32_t> all_ranks;
+    for (const CollCell& cell : cells)
+        if (all_ranks.empty() || all_ranks.back() != cell.ranks) all_ranks.push_back(cell.ranks);
+    for (const std::uint32_t ranks : all_ranks)
+        for (const Who who : {Who::native, Who::shared, Who::preloaded, Who::openmpi}) {
+            std::vector<Pair> few, many;
+            for (const CollCell& cell : cells) {
+                const auto ours = cell.seconds.find(who), bare = cell.seconds.find(Who::bare);
+                if (cell.ranks != ranks || ours == cell.seconds.end() || bare == cell.seconds.end()) continue;
+                (cell.bytes <= 4096 ? few : many).push_back({ours->second, bare->second});
+            }
+            if (few.empty() && many.empty()) continue;
+            fmt::print("{:<21} {:>5} {:<12} {:>20} {:>20}\n", "", ranks, to_string(who), text(geometric_mean(few)),
+                       text(geometric_mean(many)));
+        }
+}
+
 void print(const std::vector<StartLine>& lines) {
     constexpr const char* layout = "{:<21} {:>5} {:>8} {:<12} {:>9} {:>9} {:>10} {:>20} {:>20}\n";
     const auto us = [](const std::vector<double>& seconds) { return fmt::format("{:.3f}", median(seconds) * 1e6); };
@@ -220,10 +249,12 @@ CollResults measure_coll(const Plan& plan) {
             judge(std::span(results.cells).subspan(first), results.promises);
         }
         for (const auto& contestant : contestants)
-            if (contestant && contestant->who() != Who::shared && !crawls(contestant->who(), ranks))
+            if (contestant && contestant->who() != Who::shared && contestant->who() != Who::bare &&
+                !crawls(contestant->who(), ranks))
                 measure_starts(plan, ranks, *contestant, results.starts);
     }
     print(results.promises);
+    print_beside_bare(results.cells);
     print(results.starts);
     return results;
 }

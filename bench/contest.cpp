@@ -23,10 +23,11 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
     switch (who) {
         case Who::native:
         case Who::shared:
+        case Who::bare:
             if (who == Who::shared) command.environment.emplace_back("LOOM_BENCH_MEMORY", "shared");
             words = {LOOM_PROGRAM, "run", "-n", count};
             if (bound) words.emplace_back("--bind");
-            words.insert(words.end(), {LOOM_COLL_NATIVE, board});
+            words.insert(words.end(), {who == Who::bare ? LOOM_COLL_BARE : LOOM_COLL_NATIVE, board});
             if (hosts != nullptr)
                 words.insert(words.end(), {hosts->left.path(), test::TwoHosts::left_address, hosts->right.path(),
                                            test::TwoHosts::right_address});
@@ -73,6 +74,8 @@ const char* to_string(Who who) {
             return "Open MPI";
         case Who::mpich:
             return "MPICH";
+        case Who::bare:
+            return "bare";
     }
     return "";
 }

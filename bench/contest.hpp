@@ -19,9 +19,10 @@ enum class Who : unsigned char {
     preloaded,  // an MPI program under Open MPI with libloom-mpi loaded
     openmpi,
     mpich,
+    bare,  // no library under `loom run`: what the machine allows; no reductions
 };
-inline constexpr Who everybody[] = {Who::native, Who::shared, Who::preloaded, Who::openmpi, Who::mpich};
-[[nodiscard]] const char* to_string(Who who);  // "native", "allocated", "libloom-mpi", "Open MPI", "MPICH"
+inline constexpr Who everybody[] = {Who::native, Who::shared, Who::preloaded, Who::openmpi, Who::mpich, Who::bare};
+[[nodiscard]] const char* to_string(Who who);  // "native", "allocated", "libloom-mpi", "Open MPI", "MPICH", "bare"
 
 // The ranks of one contestant, asleep until asked. They end with this object.
 class Contestant {

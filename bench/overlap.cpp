@@ -153,9 +153,10 @@ OverlapResults measure_overlap(const Plan& plan) {
     fmt::print(fmt::runtime(layout), "overlap", "ranks", "bytes", "who", "progress", "wire", "blocking us", "fixed",
                "deadline", "promised", "met");
     for (const std::uint32_t ranks : plan.ranks_or({2})) {
-        auto contestants = plan.peers == Peers::none ? gather({Who::native}, ranks, Contestant::Placing::usual)
-                                                     : gather({std::begin(everybody), std::end(everybody)}, ranks,
-                                                              Contestant::Placing::usual);
+        auto contestants = plan.peers == Peers::none
+                               ? gather({Who::native}, ranks, Contestant::Placing::usual)
+                               : gather({Who::native, Who::shared, Who::preloaded, Who::openmpi, Who::mpich}, ranks,
+                                        Contestant::Placing::usual);
         measure_all(plan, contestants, here, "", ranks, plan.bytes_or({4096, 65536, 1048576}), results);
     }
     if (!test::may_make_namespaces()) {
