@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <thread>
 
 #include "loom/base/error.hpp"
+#include "loom/base/scheduling.hpp"
 #include "statistics.hpp"
 
 namespace loom::bench {
@@ -78,6 +80,17 @@ void measure(Contestant& contestant, OverlapLine& line, Operation operation, boo
     line.deadline.push_back(1 - deadline.calls / blocking);
 }
 
+// Ranks may do what we may do.
+bool may_be_real_time() {
+    static const bool allowed = [] {
+        bool taken = false;
+        std::thread([&] { taken = take_real_time_priority(); }).join();
+        if (!taken) fmt::print(stderr, "loom_bench: real-time threads are not allowed here, and left out\n");
+        return taken;
+    }();
+    return allowed;
+}
+
 void measure_all(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& contestants,
                  std::span<const Progressing> ways, const std::string& wire, std::uint32_t ranks,
                  const std::vector<std::uint64_t>& sizes, OverlapResults& results) {
@@ -88,7 +101,8 @@ void measure_all(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& con
             const bool barrier = operation == Operation::barrier;
             std::vector<OverlapLine> lines;
             std::vector<Contestant*> who;
-            for (const Progressing& way : ways)
+            for (const Progressing& way : ways) {
+                if (way.progress == Progress::real_time && !may_be_real_time()) continue;
                 for (const auto& contestant : contestants)
                     if (contestant->who() == way.who && contestant->failure().empty()) {
                         OverlapLine line;
@@ -102,6 +116,7 @@ void measure_all(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& con
                         lines.push_back(std::move(line));
                         who.push_back(contestant.get());
                     }
+            }
             for (unsigned round = 0; round < std::min(plan.rounds, 5u); ++round)
                 for (std::size_t line = 0; line < lines.size(); ++line)
                     if (lines[line].failure.empty()) measure(*who[line], lines[line], operation, plan.quick);
