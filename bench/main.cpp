@@ -24,9 +24,10 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups, "routing, analysis, sim, message, verbs, coll, overlap")
+    app.add_option("--only", groups,
+                   "routing, analysis, sim, message, verbs, coll, overlap, wire: overlap between hosts alone")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "overlap"}));
+        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "overlap", "wire"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -87,8 +88,8 @@ int main(int argc, char** argv) {
             collectives = measure_coll(plan);
             all_ok = all_ok && collectives->ok();
         }
-        if (wanted("overlap")) {
-            overlap = measure_overlap(plan);
+        if (wanted("overlap") || wanted("wire")) {
+            overlap = measure_overlap(plan, wanted("overlap") ? OverlapWires::all : OverlapWires::between);
             all_ok = all_ok && overlap->ok();
         }
         if (!json.empty()) {

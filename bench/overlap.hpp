@@ -27,9 +27,11 @@ struct OverlapLine {
     // By round. Blocking: seconds of start and wait without work, the shorter of manual progress and this one, so that
     // nobody gains by being slow.
     std::vector<double> blocking;
-    std::vector<double> fixed;     // share of it that was free, by an amount of work fixed beforehand
-    std::vector<double> deadline;  // the same by computing until a deadline, which hides stolen cycles
-    double promised = 0;           // of `fixed`; 0: nothing was
+    std::vector<double> fixed;      // share of it that was free, by an amount of work fixed beforehand
+    std::vector<double> deadline;   // the same by computing until a deadline, which hides stolen cycles
+    std::vector<double> start;      // seconds in the call that starts, with the fixed work: median of ranks
+    std::vector<double> processor;  // seconds of all ranks and their threads, with the fixed work done twice
+    double promised = 0;            // of `fixed`; 0: nothing was
     std::string failure;
 
     [[nodiscard]] bool met() const;
@@ -40,9 +42,11 @@ struct OverlapResults {
     [[nodiscard]] bool ok() const;
 };
 
+enum class OverlapWires : std::uint8_t { all, between };  // between: hosts only
+
 // Between ranks of this host, and, as root, between two network namespaces joined by a wire of 1 Gbit/s. Prints as it
 // goes.
-[[nodiscard]] OverlapResults measure_overlap(const Plan& plan);
+[[nodiscard]] OverlapResults measure_overlap(const Plan& plan, OverlapWires wires);
 [[nodiscard]] std::string to_json(const OverlapResults& results);
 
 }  // namespace loom::bench

@@ -260,13 +260,16 @@ model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip
             small.take_byte = small.send_byte;
     }
 
-    const Trip large = meter.trip(1, large_1, 9), larger = meter.trip(1, large_2, 7);
-    const std::int64_t byte = per_byte(Time{(larger.whole - large.whole).ps / 2}, large_2 - large_1);
+    const std::uint64_t shorter = limit < large_1 ? large_1 : 2 * large_1;  // the way of large ones
+    const Trip large = meter.trip(1, shorter, 9), larger = meter.trip(1, large_2, 7);
+    const std::int64_t byte = per_byte(Time{(larger.whole - large.whole).ps / 2}, large_2 - shorter);
+    // One wire carries both: what it lets pass in a burst is not its rate.
+    if (way == Way::far) small.gap_byte = std::max(small.gap_byte, byte);
     costs.large = small;
     costs.large.send_byte = way == Way::near ? byte : 0;
     costs.large.gap_byte = way == Way::far ? byte : 0;
     costs.large.take_byte = 0;
-    const Time rest = Time{large.whole.ps / 2} - Time{byte * static_cast<std::int64_t>(large_1)};
+    const Time rest = Time{large.whole.ps / 2} - Time{byte * static_cast<std::int64_t>(shorter)};
     costs.large.latency = std::max(small.latency, rest - small.send - small.send_first - small.take);
     // Ranks that take turns lend in advance.
     costs.ready = way == Way::near && crowded ? Time{} : half;

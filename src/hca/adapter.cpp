@@ -20,6 +20,7 @@
 #include <ctime>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include "hca/api.hpp"
 #include "hca/barrier.hpp"
@@ -75,6 +76,7 @@ void at_exit() {
     }
     a->settle(Acks::now);
     a->ring_bells();
+    a->settle_signals();
     a->write_stats();
     a->say_goodbye();
     a->mutex.unlock();
@@ -212,6 +214,10 @@ void Adapter::kick() {
     eventfd_write(bell, 1);
 }
 
+void Adapter::kick_by(std::uint64_t at) {
+    if (sleeps_until == 0 || at < sleeps_until) kick();
+}
+
 void Adapter::attend() {
     polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (attending.load(std::memory_order_relaxed)) return;
@@ -241,7 +247,7 @@ void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
         timed.push_back(&qp);
     }
     // On the lossless wire nothing is resent: a later look does. (Without other processes there would be none.)
-    if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce || up.size() == 1) kick();
+    if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce || up.size() == 1) kick_by(at);
 }
 
 void Adapter::run_timers(std::uint64_t now) {
@@ -393,6 +399,11 @@ void Adapter::serve() {
             std::uint64_t wait = at == 0 ? 0 : at > now ? at - now : 0;
             if (polled || !reached) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
             forever = !polled && reached && at == 0;
+            // Where something was sent or came, more will be sent soon, and its timer need not wake us.
+            if (forever && std::exchange(talked, false)) {
+                forever = false;
+                wait = RoceFlow::first_probe_ns;
+            }
             if (packets && !polled) {
                 if (const std::uint64_t nap = nap_ns(now); nap != 0) {
                     napping = true;
@@ -401,6 +412,7 @@ void Adapter::serve() {
                 }
             }
             timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
+            sleeps_until = forever ? 0 : now + wait;
             asleep.store(!polled, std::memory_order_relaxed);
         }
         // An epoll set can be polled: unlike epoll_pwait2, ppoll is everywhere, and its timeout is as fine.

@@ -98,7 +98,9 @@ struct Adapter {
     int quiet_set = -1, whole_set = -1;  // epoll: without and with the packets that a polling program takes itself
     std::atomic<std::uint64_t> polls{0};
     std::atomic<bool> attending{false};         // the program polls; the thread only looks now and then
-    std::atomic<bool> asleep{false};            // the thread sleeps without a timeout
+    std::atomic<bool> asleep{false};            // the thread sleeps, and may be woken
+    std::uint64_t sleeps_until = 0;             // ns; 0: for ever
+    bool talked = false;                        // with another host, since the thread last looked
     std::atomic<bool> waits_for_events{false};  // the program asked for one, and has not polled densely since
     std::uint32_t idle_polls = 0;
     std::uint64_t first_poll = 0;  // of those, ns
@@ -116,9 +118,10 @@ struct Adapter {
     void attend();                         // the program polls
     void hand_over();                      // the program is about to sleep: the thread takes what comes from now on
     void drain_self();
-    void ring_bells();       // wakes the sleepers among those written to
-    void kick();             // makes the thread look at its timers again
-    void settle(Acks acks);  // sends the answers that are owed
+    void ring_bells();               // wakes the sleepers among those written to
+    void kick();                     // makes the thread look at its timers again
+    void kick_by(std::uint64_t at);  // the same, unless it looks again by then anyway
+    void settle(Acks acks);          // sends the answers that are owed
     void run_blocked(Peer& peer);
     void linger();
     // How long packets may lie in their sockets, as long as messages that have begun are not about to end.
@@ -170,6 +173,12 @@ struct Adapter {
                 std::span<const ibv_sge> into);
 
     // --- completion.cpp
+    // Descriptors of events to be written when the mutex is free again: whoever waits for them needs it at once.
+    std::array<int, 16> signals{};
+    std::uint32_t signals_due = 0;
+    std::atomic<std::uint32_t> signalling{0};  // threads that write some, outside of the mutex
+    void signal(int fd);
+    void settle_signals();  // all are written when it returns: a descriptor is about to be closed or read
     void complete(Cq& cq, const ibv_wc& wc, bool solicited);
     void deliver(Cq& cq, const ibv_wc& wc, bool solicited);
     void deliver_late();
@@ -244,16 +253,19 @@ inline Adapter* adapter_of(ibv_context* context) {
     return a != nullptr && Context::of(context).engine == a ? a : nullptr;
 }
 
-// Holds the mutex; on the way out rings the bells of those written to.
+// Holds the mutex; on the way out rings the bells of those written to, and tells of events.
 class Guard {
 public:
     explicit Guard(Adapter& adapter) : adapter_(adapter), lock_(adapter.mutex) {}
     ~Guard() {
         if (!adapter_.touched.empty()) adapter_.ring_bells();
+        if (adapter_.signals_due != 0) write_signals();
     }
     std::unique_lock<EngineLock>& lock() { return lock_; }
 
 private:
+    void write_signals();
+
     Adapter& adapter_;
     std::unique_lock<EngineLock> lock_;
 };

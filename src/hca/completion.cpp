@@ -1,5 +1,8 @@
 // Completions into completion queues, and events to whoever waits for them.
+#include <sched.h>
 #include <sys/eventfd.h>
+
+#include <utility>
 
 #include "hca/adapter.hpp"
 
@@ -34,7 +37,29 @@ void Adapter::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
     cq.armed = Armed::no;
     if (cq.channel == nullptr) return;
     cq.channel->events.waiting.push_back(&cq);
-    eventfd_write(cq.channel->events.fd, 1);
+    signal(cq.channel->events.fd);
+}
+
+void Adapter::signal(int fd) {
+    if (signals_due == signals.size())
+        eventfd_write(fd, 1);
+    else
+        signals[signals_due++] = fd;
+}
+
+void Adapter::settle_signals() {
+    for (std::uint32_t i = 0; i < signals_due; ++i) eventfd_write(signals[i], 1);
+    signals_due = 0;
+    while (signalling.load(std::memory_order_acquire) != 0) sched_yield();
+}
+
+void Guard::write_signals() {
+    const std::array<int, 16> due = adapter_.signals;
+    const std::uint32_t count = std::exchange(adapter_.signals_due, 0);
+    adapter_.signalling.fetch_add(1, std::memory_order_relaxed);
+    lock_.unlock();
+    for (std::uint32_t i = 0; i < count; ++i) eventfd_write(due[i], 1);
+    adapter_.signalling.fetch_sub(1, std::memory_order_release);
 }
 
 void Adapter::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {

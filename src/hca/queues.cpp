@@ -90,6 +90,7 @@ int destroy_channel(ibv_comp_channel* abi) {
     const Guard guard(*a);
     Channel& channel = Channel::of(abi);
     if (channel.users != 0) return EBUSY;
+    a->settle_signals();
     ::close(channel.events.fd);
     --Context::of(abi->context).users;
     delete &channel;
@@ -211,6 +212,7 @@ int destroy_cq(ibv_cq* abi) {
     Cq& cq = Cq::of(abi);
     if (cq.users != 0) return EBUSY;
     if (cq.channel != nullptr) {
+        a->settle_signals();
         for (std::size_t n = std::erase(cq.channel->events.waiting, &cq); n > 0; --n) take_event(cq.channel->events.fd);
         --cq.channel->users;
     }

@@ -126,7 +126,7 @@ void RoceWire::stall(Qp& qp, std::uint64_t until) {
     if (f.stalled) return;
     f.stalled = true;
     stalled_.push_back(&qp);
-    adapter_.kick();
+    adapter_.kick_by(until);
 }
 
 void RoceWire::forget(Qp& qp) {
@@ -303,6 +303,7 @@ std::size_t RoceWire::poll() {
         adapter_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
     }
     receiving_ = nullptr;
+    if (arrived != 0) adapter_.talked = true;
     if (stalled_.empty()) return arrived;
     const std::uint64_t now = now_ns();
     std::vector<Qp*> ready;

@@ -1,5 +1,5 @@
 // How many packets of a queue pair may be under way unacknowledged: enough to keep the wire busy, and no more than it
-// carries within a few milliseconds. What is sent beyond that waits in queues in front of the wire, and the other
+// carries within some milliseconds. What is sent beyond that waits in queues in front of the wire, and the other
 // direction's acknowledgements behind it.
 #pragma once
 
@@ -17,7 +17,9 @@ class Window {
 public:
     static constexpr double first = 64, most = 1024, least = 4;  // packets
     static constexpr double narrow = 32;                         // waits alone never make it narrower
-    static constexpr std::uint64_t longest_queue_ns = 4'000'000;
+    // Of both directions together: where data goes both ways, acknowledgements wait behind the other's data and come in
+    // bunches, and a shorter queue runs dry between them.
+    static constexpr std::uint64_t longest_queue_ns = 20'000'000;
     static constexpr std::uint64_t epoch_ns =
         10'000'000'000;  // the shortest round trip of this and the last one counts
 

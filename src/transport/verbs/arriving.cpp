@@ -41,7 +41,7 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
     }
     message.outcome = Message::Outcome::pending;
     message.note = 0;
-    if (into.size() > eager_limit_) return receive_large(peer, message);
+    if (into.size() > peer.eager_limit) return receive_large(peer, message);
     peer.receives.push(message);
     return false;
 }
@@ -63,6 +63,7 @@ std::uint64_t VerbsTransport::expect(Message& message) {
     expected.reads = 0;
     expected.lent = false;
     ++large_receives_;
+    if (peers_[message.peer.value].far) ++far_receives_;
     const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
     message.note = reference + 1;
     return reference;
@@ -94,7 +95,7 @@ bool VerbsTransport::receive_advance(Peer& peer, const Loan& loan, Message& mess
 }
 
 void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
-    if (loan.bytes <= eager_limit_) return lose(peer, "an advance of a small message");
+    if (loan.bytes <= peer.eager_limit) return lose(peer, "an advance of a small message");
     Message* const message = peer.receives.find(tag);
     if (message == nullptr) {
         peer.unexpected.push_back({tag, {}, loan});
@@ -132,6 +133,7 @@ void VerbsTransport::forget_expected(const Message& message) {
     expected_[slot].message = nullptr;
     free_expected_.push_back(slot);
     --large_receives_;
+    if (peers_[message.peer.value].far) --far_receives_;
 }
 
 // A part of a large receive is there.
@@ -235,6 +237,17 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
     finish(*message, outcome);
 }
 
+// A wake that says that a large message of ours is there.
+void VerbsTransport::take_written(const ibv_wc& wake) {
+    if (wake.status != IBV_WC_SUCCESS || !WrittenValue::is_one(wake.imm_data)) return;
+    const auto found = by_qp_.find(wake.qp_num);
+    if (found == by_qp_.end() || found->second->lost) return;
+    const std::uint32_t slot = WrittenValue::slot(wake.imm_data);
+    if (slot >= expected_.size()) return lose(*found->second, "an answer to no receive");
+    const std::uint64_t reference = std::uint64_t{expected_[slot].generation} << 32 | slot;
+    if (WrittenValue::of(reference) == wake.imm_data) take_answer(*found->second, reference, Message::Outcome::done);
+}
+
 void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes) {
     Message* const message = peer.receives.take(tag);
     const std::uint64_t lines = frame_lines(bytes);
@@ -284,7 +297,7 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
 void VerbsTransport::consume(Peer& peer, std::uint64_t lines) {
     peer.head += lines;
     peer.in.next();
-    if (peer.head - peer.reported < ring_lines_ / 4) return;
+    if (peer.head - peer.reported < peer.ring_lines / 4) return;
     peer.reported = peer.head;
     ibv_sge word{reinterpret_cast<std::uint64_t>(&peer.head), 8, 0};
     post_write(peer, {&word, 1}, peer.inbox_address, peer.key, IBV_SEND_INLINE,
@@ -294,14 +307,14 @@ void VerbsTransport::consume(Peer& peer, std::uint64_t lines) {
 bool VerbsTransport::take_frames(Peer& peer) {
     std::uint32_t taken = 0;
     while (taken < frames_at_once && !peer.lost) {
-        const std::uint64_t at = peer.head % ring_lines_ * line;
+        const std::uint64_t at = peer.head % peer.ring_lines * line;
         const std::byte* const frame = peer.ring + at;
         const std::uint64_t mark = peer.in.now();
         const std::uint64_t what =
             __atomic_load_n(reinterpret_cast<const std::uint64_t*>(frame), __ATOMIC_ACQUIRE) ^ mark;
         if (what >> 32 != 0) break;
         const std::uint64_t bytes = what & most_payload;
-        if (at + frame_bytes(bytes) > ring_bytes_) break;
+        if (at + frame_bytes(bytes) > peer.ring_bytes) break;
         const std::byte* const end = frame + header_bytes + round_up(bytes, 8);
         if (__atomic_load_n(reinterpret_cast<const std::uint64_t*>(end), __ATOMIC_ACQUIRE) != mark) break;
         ++taken;
@@ -319,7 +332,7 @@ bool VerbsTransport::take_frames(Peer& peer) {
         std::memcpy(&ready, payload, std::min<std::uint64_t>(bytes, sizeof ready));
         std::memcpy(&loan, payload, std::min<std::uint64_t>(bytes, sizeof loan));
         if (kind == Kind::skip) {
-            consume(peer, ring_lines_ - at / line);
+            consume(peer, peer.ring_lines - at / line);
             continue;
         }
         consume(peer, frame_lines(bytes));
@@ -359,7 +372,9 @@ bool VerbsTransport::progress() {
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
     const bool now_and_then = (++looks_ & 31) == 0;
-    if (outstanding_ != 0 || !ended_.empty() || any_far_ || now_and_then) any |= take_completions();
+    const bool wakes_tell = far_receives_ != 0 && !events_;
+    if (wakes_tell) any |= drain_wakes() != 0;
+    if (outstanding_ != 0 || !ended_.empty() || (any_far_ && !wakes_tell) || now_and_then) any |= take_completions();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
     if (events_)
         any |= take_wakes();

@@ -22,15 +22,17 @@ namespace loom::transport {
 namespace {
 
 constexpr std::uint64_t default_ring = 128 << 10, default_eager = 16 << 10;
+// To another host a question and its answer take longer than to copy some more, and need a thread at both ends.
+constexpr std::uint64_t default_far_ring = 512 << 10, default_far_eager = 64 << 10;
 constexpr std::uint64_t rings_together = 64 << 20;  // bytes for the rings of all peers, at most
 
 // What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
 struct Card {
-    std::uint32_t version = 1;
+    std::uint32_t version = 2;
     std::uint32_t key = 0;
     std::uint64_t arena = 0;
-    std::uint64_t ring_bytes = 0;
-    std::uint64_t eager_limit = 0;
+    std::uint64_t ring_bytes = 0, far_ring_bytes = 0;
+    std::uint64_t eager_limit = 0, far_eager_limit = 0;
     std::uint64_t job = 0;
     Address address;
     CoreSet cores;
@@ -43,13 +45,16 @@ struct Door {
     std::uint64_t secret = 0;  // of the marks in the ring for that peer
 };
 
-std::string host_identity() {
+std::string host_identity(Rank rank) {
     std::string boot;
     std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
     char space[64] = {};
     // Ranks in another network namespace are reached as on another host.
     if (readlink("/proc/self/ns/net", space, sizeof space - 1) < 0) space[0] = '\0';
-    return boot.substr(0, 18) + space;
+    const char* const asked = std::getenv("LOOM_HOSTS");
+    if (asked != nullptr && std::strcmp(asked, "each") != 0)
+        throw UsageError(std::string("LOOM_HOSTS='") + asked + "': expected each");
+    return boot.substr(0, 18) + space + (asked != nullptr ? " " + std::to_string(rank.value) : "");
 }
 
 std::uint64_t bytes_from(const char* variable, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
@@ -81,17 +86,21 @@ VerbsTransport::VerbsTransport(Bootstrap& bootstrap)
 
 void VerbsTransport::read_settings() {
     const std::uint64_t ranks = bootstrap_.size();
-    std::uint64_t ring = default_ring;
-    while (ring > 8192 && ring * ranks > rings_together) ring /= 2;
-    ring_bytes_ = bytes_from("LOOM_RING", ring, 4096, 16 << 20) / 4096 * 4096;
-    ring_lines_ = ring_bytes_ / line;
-    eager_limit_ = std::min(bytes_from("LOOM_EAGER", default_eager, 0, 1 << 20), ring_bytes_ / 4);
+    const auto read = [&](Distance& distance, std::uint64_t ring, std::uint64_t eager) {
+        while (ring > 8192 && ring * ranks > rings_together) ring /= 2;
+        distance.ring_bytes = bytes_from("LOOM_RING", ring, 4096, 16 << 20) / 4096 * 4096;
+        distance.eager_limit = std::min(bytes_from("LOOM_EAGER", eager, 0, 1 << 20), distance.ring_bytes / 4);
+    };
+    read(near_, default_ring, default_eager);
+    read(far_, default_far_ring, default_far_eager);
 }
 
 void VerbsTransport::connect_all() {
     const std::uint32_t ranks = bootstrap_.size();
     const std::uint64_t inboxes = round_up(ranks * sizeof(Inbox), 4096);
-    arena_ = std::make_unique<SharedMemory>(device_, inboxes + 2 * ring_bytes_ * ranks);
+    // Who is far is not known yet: there is room for either ring. What is never touched needs no memory.
+    const std::uint64_t stride = std::max(near_.ring_bytes, far_.ring_bytes);
+    arena_ = std::make_unique<SharedMemory>(device_, inboxes + 2 * stride * ranks);
     std::byte* const base = arena_->bytes().data();
     std::random_device chance;
     const auto secret = [&] { return std::uint64_t{chance()} << 32 | chance(); };
@@ -99,12 +108,14 @@ void VerbsTransport::connect_all() {
     Card mine;
     mine.key = arena_->mr().rkey;
     mine.arena = reinterpret_cast<std::uint64_t>(base);
-    mine.ring_bytes = ring_bytes_;
-    mine.eager_limit = eager_limit_;
+    mine.ring_bytes = near_.ring_bytes;
+    mine.far_ring_bytes = far_.ring_bytes;
+    mine.eager_limit = near_.eager_limit;
+    mine.far_eager_limit = far_.eager_limit;
     mine.job = secret();
     mine.address = device_.address;
     mine.cores = own_cores();
-    host_identity().copy(mine.host, sizeof mine.host - 1);
+    host_identity(me_).copy(mine.host, sizeof mine.host - 1);
     std::string value(reinterpret_cast<const char*>(&mine), sizeof mine);
     peers_.resize(ranks);
     for (std::uint32_t i = 0; i < ranks; ++i) {
@@ -114,8 +125,8 @@ void VerbsTransport::connect_all() {
         if (i != me_.value) {
             peer.qp = device_.create_qp(queue_length, inline_bytes);
             peer.inbox = reinterpret_cast<const Inbox*>(base) + i;
-            peer.ring = base + inboxes + ring_bytes_ * i;
-            peer.mirror = base + inboxes + ring_bytes_ * (ranks + i);
+            peer.ring = base + inboxes + stride * i;
+            peer.mirror = base + inboxes + stride * (ranks + i);
             door.qp = peer.qp->qp_num;
             door.secret = secret();
             peer.in = Marks(door.secret);
@@ -134,11 +145,19 @@ void VerbsTransport::connect_all() {
         if (theirs.size() != sizeof card + ranks * sizeof(Door))
             throw BootstrapError("rank " + std::to_string(peer.rank.value) + " gave an address of another kind");
         std::memcpy(&card, theirs.data(), sizeof card);
-        if (card.version != mine.version || card.ring_bytes != ring_bytes_ || card.eager_limit != eager_limit_)
+        if (card.version != mine.version || card.ring_bytes != mine.ring_bytes ||
+            card.far_ring_bytes != mine.far_ring_bytes || card.eager_limit != mine.eager_limit ||
+            card.far_eager_limit != mine.far_eager_limit)
             throw BootstrapError("rank " + std::to_string(peer.rank.value) +
                                  " has another version or other values of LOOM_RING and LOOM_EAGER");
         card.host[sizeof card.host - 1] = '\0';
-        if (std::strcmp(card.host, mine.host) == 0)
+        peer.far = std::strcmp(card.host, mine.host) != 0;
+        any_far_ |= peer.far;
+        const Distance& distance = peer.far ? far_ : near_;
+        peer.ring_bytes = distance.ring_bytes;
+        peer.ring_lines = distance.ring_bytes / line;
+        peer.eager_limit = distance.eager_limit;
+        if (!peer.far)
             for (std::size_t i = 0; i < std::size(together.words); ++i) together.words[i] |= card.cores.words[i];
         hosts_.push_back(numbers.emplace(card.host, static_cast<std::uint32_t>(numbers.size())).first->second);
         if (peer.rank == Rank{0}) job_ = card.job;
@@ -148,12 +167,8 @@ void VerbsTransport::connect_all() {
         peer.out = Marks(door.secret);
         peer.key = card.key;
         peer.inbox_address = card.arena + me_.value * sizeof(Inbox);
-        peer.ring_address = card.arena + inboxes + ring_bytes_ * me_.value;
+        peer.ring_address = card.arena + inboxes + stride * me_.value;
         device_.connect(*peer.qp, card.address, door.qp);
-    }
-    for (Peer& peer : peers_) {
-        peer.far = hosts_[peer.rank.value] != hosts_[me_.value];
-        any_far_ |= peer.far;
     }
     waiting_ = choose_waiting(hosts_, me_, together);
     cores_ = std::max(1u, count(together));
@@ -167,7 +182,8 @@ Multicast* VerbsTransport::multicast() {
 
 std::string VerbsTransport::description() const {
     return "verbs: " + device_.name + (device_.adapter.soft ? " (software HCA)" : "") + ", eager up to " +
-           std::to_string(eager_limit_) + " bytes";
+           std::to_string(near_.eager_limit) + " bytes" +
+           (any_far_ ? " (" + std::to_string(far_.eager_limit) + " to other hosts)" : "");
 }
 
 // Packets that are still under way to other hosts must not die with their queue pairs.

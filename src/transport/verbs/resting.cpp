@@ -42,7 +42,7 @@ void VerbsTransport::rest() {
                        request_id(peer.rank, RequestKind::probe));
         }
         for (Message* send = peer.sends.front(); send != nullptr; send = peer.lost ? nullptr : send->next)
-            if (send->bytes > eager_limit_)
+            if (send->bytes > peer.eager_limit)
                 send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
     }
 }
@@ -67,7 +67,7 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
         if (frame.message != nullptr) over.push(*frame.message);
     peer.waiting.clear();
     while (Message* const message = peer.sends.pop()) {
-        if (message->bytes > eager_limit_) --large_sends_;
+        if (message->bytes > peer.eager_limit) --large_sends_;
         over.push(*message);
     }
     while (Message* const message = peer.writing.pop()) {
@@ -81,6 +81,7 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
         }
     peer.readies.clear();
     std::erase_if(peer.unexpected, [](const Unexpected& early) { return early.loan.has_value(); });
+    peer.announced.clear();
     for (Lent& lent : lent_)
         if (lent.message != nullptr && lent.message->peer == peer.rank) {
             free_lent_.push_back(static_cast<std::uint32_t>(&lent - lent_.data()));
@@ -118,6 +119,7 @@ int VerbsTransport::drain_wakes() {
         const int count = ibv_poll_cq(device_.received.get(), 32, wakes);
         if (count <= 0) break;
         taken += count;
+        for (int i = 0; i < count; ++i) take_written(wakes[i]);
     }
     if (taken != 0) device_.post_wakes(static_cast<std::uint32_t>(taken));
     return taken;
