@@ -38,6 +38,7 @@ std::mutex opening;  // of the first and last device
 
 constexpr std::uint64_t tick_ns = 300'000;               // between looks while the program polls
 constexpr std::uint64_t doze_ns = 100'000'000;           // between looks while timers of the lossless wire may run
+constexpr std::uint64_t silent_tick_ns = 20'000'000;     // while somebody waits for a process that has not answered
 constexpr std::uint64_t blocked_tick_ns = 200'000;       // between looks while something waits for room
 constexpr std::uint64_t linger_ns = 50'000;              // awake after the last packet, when a core is free for it
 constexpr std::uint64_t exit_patience_ns = 200'000'000;  // with a mutex that is held when the program exits
@@ -280,6 +281,7 @@ std::uint64_t Adapter::next_deadline() const {
     }
     if (std::any_of(up.begin(), up.end(), [](const Peer* peer) { return !peer->blocked.empty(); }))
         sooner(now_ns() + blocked_tick_ns);
+    if (!silent.empty()) sooner(now_ns() + silent_tick_ns);
     if (up.size() > 1) sooner(now_ns() + doze_ns);
     if (!late.empty()) sooner(late.front().at);
     sooner(roce->next_deadline());
@@ -295,6 +297,14 @@ void Adapter::run_blocked(Peer& peer) {
         if (qp->owes()) owe(*qp);
         run(*qp);
     }
+}
+
+// Who waits for a process that does not answer looks now and then whether it has waited enough: datagrams may be lost.
+void Adapter::run_silent() {
+    std::vector<std::uint32_t> slots_now;
+    slots_now.swap(silent);
+    for (const std::uint32_t other : slots_now)
+        if (peers[other] != nullptr && peers[other]->state == Peer::State::connecting) run_blocked(*peers[other]);
 }
 
 // While messages come in, plain acknowledgements wait a little: several become one, and on RoCE the program's own next
@@ -336,6 +346,7 @@ void Adapter::progress(Acks acks) {
     if (!owing.empty()) settle(arrived ? acks : Acks::now);
     if (self->has_mail()) drain_self();
     if (!self->blocked.empty()) run_blocked(*self);
+    if (!silent.empty()) run_silent();
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }
 

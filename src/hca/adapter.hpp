@@ -72,6 +72,7 @@ struct Adapter {
     std::shared_ptr<Peer> self;                      // the ring to ourselves
     std::array<std::shared_ptr<Peer>, slots> peers;  // the present owner of each slot, once met
     std::vector<Peer*> up;                           // whose rings are polled
+    std::vector<std::uint32_t> silent;               // slots of those that queue pairs wait to hear from
     std::vector<int> callers;                        // have called and not yet said who they are
     std::vector<Peer*> touched;                      // written to since the last look at their bells
     std::vector<Qp*> owing;                          // acknowledgements or answers to send
@@ -123,6 +124,7 @@ struct Adapter {
     void kick_by(std::uint64_t at);  // the same, unless it looks again by then anyway
     void settle(Acks acks);          // sends the answers that are owed
     void run_blocked(Peer& peer);
+    void run_silent();
     void linger();
     // How long packets may lie in their sockets, as long as messages that have begun are not about to end.
     std::uint64_t nap_ns(std::uint64_t now);

@@ -71,11 +71,15 @@ bool Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std:
         looked_for_members = true;
         meet_everybody();
     }
-    // Those who answered the call and have not said who they are may be members.
+    // Those who answered the call and have not said who they are may be members. Nobody is waited for twice: one that
+    // is stopped, of another's job perhaps, would hold up every datagram.
     for (const auto& peer : peers) {
-        if (peer == nullptr || peer->state != Peer::State::connecting || waited_enough(qp)) continue;
-        block_on(*peer, qp);
-        return false;
+        if (peer == nullptr || peer->state != Peer::State::connecting || peer->was_waited_for) continue;
+        if (!waited_enough(qp)) {
+            block_on(*peer, qp);
+            return false;
+        }
+        peer->was_waited_for = true;
     }
     qp.waits_since = 0;
     const Path& path = *w.path;

@@ -24,6 +24,7 @@ struct Peer {
     int ignored = -1;       // the socket of its call, when ours counts
     bool said_bye = false;  // it ended in order
     bool leaving = false;
+    bool was_waited_for = false;           // long enough, by datagrams to a group
     bool broken = false;                   // it says what cannot be
     const Directory* directory = nullptr;  // theirs
     Outbox* out = nullptr;                 // ours

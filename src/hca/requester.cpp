@@ -82,6 +82,8 @@ void Adapter::block_on(Peer& peer, Qp& qp) {
     if (qp.listed_blocked) return;
     qp.listed_blocked = true;
     peer.blocked.push_back(&qp);
+    if (peer.state == Peer::State::connecting && std::find(silent.begin(), silent.end(), peer.slot) == silent.end())
+        silent.push_back(peer.slot);
     kick();
 }
 

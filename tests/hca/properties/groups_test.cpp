@@ -1,4 +1,10 @@
 // Multicast between processes of a host.
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
 #include "hca/properties/stage.hpp"
 
 namespace loom::properties {
@@ -29,6 +35,16 @@ Node datagrams(Host& host) {
     return node;
 }
 
+ibv_ah_attr to_group() {
+    ibv_ah_attr to{};
+    to.port_num = conformance::port_number;
+    to.dlid = 0xc001;
+    to.is_global = 1;
+    to.grh.dgid = name_of_group();
+    to.grh.hop_limit = 1;
+    return to;
+}
+
 TEST(Groups, HaveMembersInOtherProcesses) {
     Shared<Group> shared;
     Company company;
@@ -53,12 +69,7 @@ TEST(Groups, HaveMembersInOtherProcesses) {
         const Buffer source = host.buffer(8, 7);
         const Node node = datagrams(host);
         shared->sender = node.qp->qp_num;
-        ibv_ah_attr to{};
-        to.port_num = conformance::port_number;
-        to.dlid = 0xc001;
-        to.is_global = 1;
-        to.grh.dgid = name_of_group();
-        to.grh.hop_limit = 1;
+        ibv_ah_attr to = to_group();
         const Ah ah(ibv_create_ah(host.pd.get(), &to));
         shared->meeting.meet();
         // Datagrams may be lost while the two processes meet.
@@ -70,6 +81,49 @@ TEST(Groups, HaveMembersInOtherProcesses) {
                 return false;
             },
             "the member's word");
+    });
+
+    company.finish();
+}
+
+// It may be a member, so the first datagram waits for its word; another's stopped process must not cost more than that.
+TEST(Groups, WaitOnceForAProcessThatDoesNotAnswer) {
+    Shared<Group> shared;
+    Company company;
+
+    const pid_t silent = company.start([&] {
+        Host host;
+        shared->meeting.meet();
+        await([&] { return shared->heard.load(); }, "the end");
+    });
+    company.start([&] {
+        shared->meeting.meet();
+        ASSERT_EQ(kill(silent, SIGSTOP), 0);
+        const auto stopped = [&] {
+            std::ifstream stat("/proc/" + std::to_string(silent) + "/stat");
+            std::string text((std::istreambuf_iterator<char>(stat)), {});
+            return text.find(") T ") != std::string::npos;
+        };
+        await(stopped, "the other to stop");
+        Host host;
+        const Buffer source = host.buffer(8, 7);
+        const Node node = datagrams(host);
+        ibv_ah_attr to = to_group();
+        const Ah ah(ibv_create_ah(host.pd.get(), &to));
+        const auto send = [&](int count) {
+            const auto begin = std::chrono::steady_clock::now();
+            for (int i = 0; i < count; ++i) {
+                EXPECT_EQ(Work(IBV_WR_SEND, 1, {source.all()}).datagram(ah.get(), 0xffffff).post(node), 0);
+                EXPECT_EQ(next(node.send_cq).status, IBV_WC_SUCCESS);
+            }
+            return std::chrono::steady_clock::now() - begin;
+        };
+
+        const auto first = send(1), more = send(10);
+
+        EXPECT_LT(more, first);
+        EXPECT_EQ(kill(silent, SIGCONT), 0);
+        shared->heard = true;
     });
 
     company.finish();
