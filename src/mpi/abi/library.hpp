@@ -86,6 +86,7 @@ struct Library {
     std::recursive_mutex lock;
     coll::Progress progress = coll::Progress::manual;  // as the user wants it
     std::uint32_t foreign = 0;                         // pending operations that call MPI to reduce
+    std::uint32_t deputies = 0;                        // calls of MPI during which a thread looks after ours
 
     Handles<Comm> comms;
     MPI_Comm last_handle = MPI_COMM_NULL;
@@ -191,6 +192,7 @@ int wait_native(MPI_Request* request, MPI_Status* status);
 // Whether a blocking call of MPI must look after operations of ours.
 [[nodiscard]] inline bool busy() {
     const Library& all = library();
+    const Guard guard;
     return all.active != 0 && all.world != nullptr && all.world->pending() != 0;
 }
 

@@ -136,14 +136,17 @@ int report_failure(MPI_Comm comm, const std::exception& error) {
 // MPI is not called from the thread: operations that need MPI to reduce are left for later where MPI would mind.
 Deputy::Deputy() {
     Library& all = library();
-    if (all.world == nullptr || !busy()) return;
-    if (all.progress != coll::Progress::manual || (all.foreign != 0 && !all.threads)) return;
-    all.world->set_progress(coll::Progress::thread);
+    const Guard guard;
+    if (!busy() || all.progress != coll::Progress::manual || (all.foreign != 0 && !all.threads)) return;
+    if (all.deputies++ == 0) all.world->set_progress(coll::Progress::thread);
     working_ = true;
 }
 
 Deputy::~Deputy() {
-    if (working_) library().world->set_progress(coll::Progress::manual);
+    if (!working_) return;
+    Library& all = library();
+    const Guard guard;
+    if (--all.deputies == 0) all.world->set_progress(coll::Progress::manual);
 }
 
 }  // namespace loom::mpi
