@@ -106,6 +106,7 @@ struct Options {
     bool plain = false;   // without the library only
     bool loaded = false;  // with the library only
     bool verbose = false;
+    double patience = 1;  // times the limits
 };
 
 class Totals {
@@ -181,10 +182,11 @@ int run_all(const Options& options) {
             if (!where) continue;
             any = true;
             Totals totals;
-            for (const Test& test : name == "mpich" ? suites::mpich_suite(*where, most)
-                                    : name == "imb" ? suites::imb_suite(*where, few)
-                                                    : suites::osu_suite(*where, few)) {
+            for (Test test : name == "mpich" ? suites::mpich_suite(*where, most)
+                             : name == "imb" ? suites::imb_suite(*where, few)
+                                             : suites::osu_suite(*where, few)) {
                 if (test.name.find(options.match) == std::string::npos) continue;
+                test.seconds *= options.patience;
                 std::optional<Verdict> plain, loaded;
                 if (!options.loaded) plain = run(test, mpi, {}, folder.path());
                 if (!options.plain) loaded = run(test, mpi, library, folder.path());
@@ -215,6 +217,8 @@ int main(int argc, char** argv) {
     app.add_option("--match", options.match, "Only tests with this in their name");
     app.add_flag("--plain", options.plain, "Without libloom-mpi only");
     app.add_flag("--loaded", options.loaded, "With libloom-mpi only");
+    app.add_option("--patience", options.patience, "Times the limits of the tests, for a machine that is busy")
+        ->check(CLI::PositiveNumber);
     app.add_flag("--verbose", options.verbose, "Say what a test that failed said");
     CLI11_PARSE(app, argc, argv);
     try {
