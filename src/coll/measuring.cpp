@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "coll/trips.hpp"
 #include "loom/coll/parameters.hpp"
 
 namespace loom::coll {
@@ -34,8 +35,6 @@ std::int64_t per_byte(Time time, std::uint64_t bytes) {
 std::span<const std::byte> bytes_of(const Command& command) {
     return std::as_bytes(std::span(&command, 1));
 }
-
-constexpr std::uint64_t large_1 = 64 * 1024, large_2 = 512 * 1024;
 
 // Memory of the kind that was asked for.
 class Memory {
@@ -79,18 +78,11 @@ void serve_rounds(Talk& talk, const Command& command) {
     }
 }
 
-// Typical ones over rounds.
-struct Trip {
-    Time whole;
-    Time first;  // the call of the first send
-    Time rest;   // of each other
-};
-
-class Meter {
+class Meter final : public Trips {
 public:
     Meter(Talk& talk, Rank partner) : talk_(talk), partner_(partner) {}
 
-    [[nodiscard]] Trip trip(std::uint32_t count, std::uint64_t bytes, std::uint32_t most_rounds, bool shared = false) {
+    [[nodiscard]] Trip trip(std::uint32_t count, std::uint64_t bytes, std::uint32_t most_rounds, bool shared) override {
         shared_ = shared;
         run(count, bytes, 2);  // caches, page tables and registrations
         const Clock::time_point begin = Clock::now();
@@ -102,10 +94,10 @@ public:
         return {typical(whole_), typical(first_), typical(rest_)};
     }
 
-    // The largest message that a send is over with before it is received, to within 1/16.
-    [[nodiscard]] std::uint64_t eager_limit() {
+    [[nodiscard]] std::uint64_t eager_limit() override {
         std::uint64_t good = 0, bad = 0;
-        for (std::uint64_t bytes = 64; bytes <= large_1 && bad == 0; bytes *= 2) (is_eager(bytes) ? good : bad) = bytes;
+        for (std::uint64_t bytes = 64; bytes <= most_eager && bad == 0; bytes *= 2)
+            (is_eager(bytes) ? good : bad) = bytes;
         if (bad == 0) return good;
         while (bad - good > std::max<std::uint64_t>(good / 16, 64)) {
             const std::uint64_t middle = good + (bad - good) / 2;
@@ -116,6 +108,7 @@ public:
 
 private:
     static constexpr double longest_phase = 0.003;  // seconds
+    static constexpr std::uint64_t most_eager = 64 * 1024;
 
     void run(std::uint32_t count, std::uint64_t bytes, std::uint32_t rounds) {
         const Command command{Command::Kind::rounds, count, rounds, shared_ ? 1u : 0u, bytes};
@@ -215,82 +208,6 @@ std::uint64_t common_cache() {
     return std::clamp<std::uint64_t>(bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0, 2 * own_cache(), 64 << 20);
 }
 
-// Near: cores copy, and what the slower end takes is its own work. Far: what limits is the adapter or the wire.
-enum class Way { near, far };
-
-model::WayCosts measure_way(Meter& meter, Way way, bool crowded, Time round_trip, std::uint32_t& free) {
-    const Time clock = clock_cost();
-    const auto own = [&](Time time) { return Time{std::max<std::int64_t>(time.ps - clock.ps, 0)}; };
-    const Trip one = meter.trip(1, 8, 33);
-    const Trip many = meter.trip(16, 8, 17);
-    const std::uint64_t limit = meter.eager_limit();
-    if (round_trip == Time{}) round_trip = one.whole;
-
-    model::WayCosts costs;
-    model::MessageCosts& small = costs.small;
-    const Time half{round_trip.ps / 2};
-    const Time slope{std::max<std::int64_t>((many.whole - one.whole).ps / 15, 0)};
-    small.send = std::min(many.rest, half);
-    small.send_first = std::min(Time{std::max<std::int64_t>((own(one.first) - small.send).ps, 0)}, half - small.send);
-    // With a core for each the two ends work at once, and the slower one is seen; on one core they take turns.
-    const Time other = crowded ? Time{std::max<std::int64_t>((slope - small.send).ps, 0)} : slope;
-    small.take = std::min(way == Way::far ? std::min(other, small.send) : other, half - small.send - small.send_first);
-    small.latency = half - small.send - small.send_first - small.take;
-    free = 16;
-    if (way == Way::far && slope.ps > small.send.ps * 5 / 4) {
-        small.gap = slope;
-        free = 1;
-        for (const std::uint32_t n : {2u, 4u, 8u}) {
-            const Trip few = meter.trip(n, 8, 9);
-            if ((few.whole - one.whole).ps > (n - 1) * small.send.ps * 3 / 2 + slope.ps) break;
-            free = n;
-        }
-    }
-
-    costs.limit = limit;
-    if (limit >= 512) {
-        const std::uint64_t bytes = std::min<std::uint64_t>(limit, 8192);
-        const Trip eager = meter.trip(1, bytes, 17);
-        const std::int64_t total = per_byte(Time{(eager.whole - one.whole).ps / 2}, bytes);
-        // The call of a send is the time of one core, with nobody's turns in it; the other end copies as much.
-        small.send_byte = per_byte(eager.first - one.first, bytes);
-        if (way == Way::far)
-            small.gap_byte = std::max<std::int64_t>(total - small.send_byte, 0);
-        else
-            small.take_byte = small.send_byte;
-    }
-
-    const std::uint64_t shorter = limit < large_1 ? large_1 : 2 * large_1;  // the way of large ones
-    const Trip large = meter.trip(1, shorter, 9), larger = meter.trip(1, large_2, 7);
-    const std::int64_t byte = per_byte(Time{(larger.whole - large.whole).ps / 2}, large_2 - shorter);
-    // One wire carries both: what it lets pass in a burst is not its rate.
-    if (way == Way::far) small.gap_byte = std::max(small.gap_byte, byte);
-    costs.large = small;
-    costs.large.send_byte = way == Way::near ? byte : 0;
-    costs.large.gap_byte = way == Way::far ? byte : 0;
-    costs.large.take_byte = 0;
-    const Time rest = Time{large.whole.ps / 2} - Time{byte * static_cast<std::int64_t>(shorter)};
-    costs.large.latency = std::max(small.latency, rest - small.send - small.send_first - small.take);
-    // Ranks that take turns lend in advance.
-    costs.ready = way == Way::near && crowded ? Time{} : half;
-    if (way == Way::near) {
-        const Trip shared = meter.trip(1, large_1, 9, true), longer = meter.trip(1, large_2, 7, true);
-        costs.shared_byte = std::min(per_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
-        costs.copying = model::Copying::by_fewer;
-        // Two copies, each of which touches memory that another core wrote last.
-        small.send_byte = std::max(small.send_byte, costs.shared_byte);
-        small.take_byte = std::max(small.take_byte, costs.shared_byte);
-    }
-    return costs;
-}
-
-// A machine busy with something else gives numbers that say nothing about this one.
-bool plausible(const model::WayCosts& way, bool crowded, bool far) {
-    const Time most = far ? milliseconds(5) : crowded ? microseconds(200) : microseconds(20);
-    const std::int64_t byte = way.large.send_byte + way.large.gap_byte;
-    return way.small.latency < most && byte > 0 && byte < (far ? 1'000'000 : 5'000) && way.small.send_byte < 10'000;
-}
-
 }  // namespace
 
 std::vector<std::byte> serve(Talk& talk) {
@@ -333,27 +250,27 @@ std::optional<model::Charges> measure(Talk& talk) {
             for (const std::size_t i : {std::size_t{0}, near.size() / 2, near.size() - 1}) {
                 // Others may still be on their way to where they wait.
                 Meter meter(talk, Rank{near[i]});
-                Time least = meter.trip(1, 8, 17).whole;
-                for (int again = 0; again < 3; ++again) least = std::min(least, meter.trip(1, 8, 17).whole);
+                Time least = meter.trip(1, 8, 17, false).whole;
+                for (int again = 0; again < 3; ++again) least = std::min(least, meter.trip(1, 8, 17, false).whole);
                 trips.push_back(least);
             }
             round_trip = Time{(trips[0] + trips[1] + trips[2]).ps / 3};
         }
         Meter meter(talk, Rank{near[near.size() / 2]});
-        charges.way = measure_way(meter, Way::near, crowded, round_trip, charges.free);
-        charges.cold->large_byte = per_byte(Time{meter.trip(1, cold_message, 3).whole.ps / 2}, cold_message);
+        charges.way = costs_of_way(meter, {Way::near, crowded, clock_cost(), round_trip}, charges.free);
+        charges.cold->large_byte = per_byte(Time{meter.trip(1, cold_message, 3, false).whole.ps / 2}, cold_message);
         charges.cold->shared_byte = std::min(
             charges.cold->large_byte, per_byte(Time{meter.trip(1, cold_message, 3, true).whole.ps / 2}, cold_message));
     }
     if (!far.empty()) {
         Meter meter(talk, Rank{far[0]});
         std::uint32_t free = 1;
-        charges.far = measure_way(meter, Way::far, crowded, {}, free);
+        charges.far = costs_of_way(meter, {Way::far, crowded, clock_cost(), {}}, free);
         charges.free = free;
         if (near.empty()) charges.way = *charges.far;
     }
-    if (!near.empty() && !plausible(charges.way, crowded, false)) return {};
-    if (charges.far && !plausible(*charges.far, crowded, true)) return {};
+    if (!near.empty() && !plausible(charges.way, Way::near, crowded)) return {};
+    if (charges.far && !plausible(*charges.far, Way::far, crowded)) return {};
     return charges;
 }
 

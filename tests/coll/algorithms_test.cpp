@@ -102,6 +102,24 @@ TEST(Algorithms, the_first_fits_always) {
         }
 }
 
+// Fragments are of a datagram's size: thousands of them would take longer than anything else.
+TEST(Algorithms, multicast_is_for_messages_of_few_datagrams) {
+    const Algorithm& multicast = find_algorithm(Collective::broadcast, "multicast");
+    Group group;
+    group.size = 8;
+    Call call;
+    call.what = Collective::broadcast;
+
+    for (const std::uint64_t bytes : {0u, 1000u, 64'000u}) {
+        call.bytes = bytes;
+        EXPECT_TRUE(multicast.fits(group, call)) << bytes;
+    }
+    for (const std::uint64_t bytes : {65'536u, 1u << 20}) {
+        call.bytes = bytes;
+        EXPECT_FALSE(multicast.fits(group, call)) << bytes;
+    }
+}
+
 TEST(Algorithms, are_found_by_name) {
     EXPECT_EQ(find_algorithm(Collective::allreduce, "ring").name, "ring");
     EXPECT_EQ(parse_collective("bcast"), Collective::broadcast);

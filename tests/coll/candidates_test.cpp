@@ -115,6 +115,30 @@ TEST(Candidates, AreAlikeOnEveryRank) {
     }
 }
 
+// What is kept is kept for calls that are alike: each is ranked as if it were the first.
+TEST(Candidates, AreKeptForTheirOwnCallAndGroupAlone) {
+    const Given one(6), two(6, 2), more(8, 2);
+    Ranking ranking;
+    for (const Given* given : {&one, &two, &more})
+        for (const Collective what : {Collective::reduce, Collective::allreduce})
+            for (const std::uint64_t bytes : {64u, 65'536u})
+                for (const bool commutative : {true, false})
+                    for (const std::uint32_t element : {8u, 64u})
+                        for (const std::uint32_t root : {0u, 5u}) {
+                            Call call;
+                            call.what = what;
+                            call.bytes = bytes;
+                            call.commutative = commutative;
+                            call.element = element;
+                            call.root = Rank{root};
+
+                            const auto kept = ranking.of(given->group, signature(given->group), call, given->charges);
+
+                            EXPECT_EQ(described(kept), described(candidates(given->group, call, given->charges)))
+                                << to_string(what) << " of " << bytes << ", " << commutative << ", root " << root;
+                        }
+}
+
 TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
     const Given given(8);
     Call call;
@@ -147,6 +171,29 @@ TEST(Candidates, OfLargeGroupsGrowLikeTheirSchedules) {
             EXPECT_LT(each.predicted.microseconds(), exact * 3) << describe(each.algorithm->name, each.tuning);
         }
     }
+}
+
+// Three doublings beyond what is walked: what takes a time for every rank or for every doubling goes on so.
+TEST(Candidates, OfVeryLargeGroupsGrowByEveryDoubling) {
+    const Given given(256);
+    int compared = 0;
+    for (const Collective what : {Collective::barrier, Collective::broadcast}) {
+        Call call;
+        call.what = what;
+        call.bytes = what == Collective::barrier ? 0 : 64;
+
+        for (const Candidate& each : candidates(given.group, call, given.charges)) {
+            if (each.tuning.ways > 1 || each.algorithm->name == "binary" || each.algorithm->name == "scatter-allgather")
+                continue;
+            const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
+            const double exact =
+                model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish().microseconds();
+            EXPECT_NEAR(each.predicted.microseconds(), exact, exact / 20)
+                << describe(each.algorithm->name, each.tuning);
+            ++compared;
+        }
+    }
+    EXPECT_GT(compared, 5);
 }
 
 TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
@@ -252,6 +299,20 @@ TEST(Explain, KnowsEveryCollective) {
         EXPECT_FALSE(e.alternatives.empty()) << to_string(what);
         EXPECT_FALSE(e.algorithm.empty());
     }
+}
+
+TEST(Explain, SaysForWhichSizeItWasPredicted) {
+    const Given given(5);
+    Call call;
+    call.what = Collective::broadcast;
+    call.bytes = 100'000;
+
+    const Explanation e = explain(given.group, call, {given.charges, Parameters::Source::assumed, ""});
+
+    EXPECT_EQ(e.judged, 98'304u);
+    EXPECT_THAT(e.text(), HasSubstr("predicted as for 96"));
+    call.bytes = 98'304;
+    EXPECT_EQ(e.alternatives[0].predicted, candidates(given.group, call, given.charges)[0].predicted);
 }
 
 TEST(Explain, SaysWhenSomebodyElseDecided) {

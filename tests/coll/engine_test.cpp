@@ -120,6 +120,36 @@ TEST(Engine, communicators_are_split_duplicated_and_given_neighbours) {
     });
 }
 
+// Ranks of a communicator are not those of the world, and what is made of it must not take them for those.
+TEST(Engine, communicators_are_made_out_of_others) {
+    run_local(6, [&](World& world) {
+        const std::uint32_t me = world.rank().value;
+        const std::vector<std::uint32_t> backwards{5, 4, 3, 2, 1, 0};
+        const Communicator turned = world.communicator().renumbered(backwards);
+
+        const Communicator half = turned.split(turned.rank().value / 3, 0).value();  // 5 4 3 and 2 1 0
+        const Communicator third = half.split(half.rank().value == 1 ? 1 : 0, half.rank().value).value();
+        const Communicator twin = half.duplicate();
+        const Communicator again = half.renumbered(std::vector<std::uint32_t>{1, 2, 0});
+
+        const std::uint32_t first = me < 3 ? 2 : 5;  // of the half, in the world
+        for (std::uint32_t rank = 0; rank < 3; ++rank) {
+            EXPECT_EQ(half.of_world(Rank{rank}).value, first - rank);
+            EXPECT_EQ(twin.of_world(Rank{rank}).value, first - rank);
+            EXPECT_EQ(again.of_world(Rank{rank}).value, first - (rank + 1) % 3);
+        }
+        EXPECT_EQ(third.size(), me == first - 1 ? 1u : 2u);
+        const std::vector<std::uint32_t> in{me};
+        std::vector<std::uint32_t> of_half(3), of_third(third.size());
+        again.allgather(in, of_half);
+        third.allgather(in, of_third);
+        EXPECT_EQ(of_half, (std::vector<std::uint32_t>{first - 1, first - 2, first}));
+        EXPECT_EQ(of_third, me == first - 1 ? std::vector<std::uint32_t>{first - 1}
+                                            : (std::vector<std::uint32_t>{first, first - 2}));
+        EXPECT_THROW((void)half.of_world(Rank{3}), UsageError);
+    });
+}
+
 TEST(Engine, an_operation_that_does_not_commute_is_applied_in_the_order_of_ranks) {
     // Affine maps x -> a x + b, composed.
     struct Map {

@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <barrier>
+#include <set>
 #include <thread>
 
 #include "coll/world_state.hpp"
+#include "loom/base/random.hpp"
 #include "loom/coll/typed.hpp"
 
 namespace loom::coll {
@@ -183,6 +185,26 @@ TEST(Persistent, cannot_be_started_while_it_is_pending) {
     });
 }
 
+TEST(Persistent, that_failed_tells_so_when_it_is_started_again) {
+    std::atomic<int> told = 0;
+
+    const auto job = [&] {
+        run_local(2, [&](World& world) {
+            std::vector<int> data(10, 1);
+            Persistent kept = world.communicator().persistent_broadcast(data, Rank{1});
+            if (world.rank() == Rank{1}) throw UsageError("enough");
+            kept.start();
+            EXPECT_THROW(kept.wait(), RankLost);
+            EXPECT_THROW(kept.start(), RankLost);
+            EXPECT_EQ(world.pending(), 0u);
+            ++told;
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(told, 1);
+}
+
 // Between the agreement and the communicator another thread may agree on one for another communicator.
 TEST(Communicator, s_context_is_in_use_from_the_agreement_on) {
     run_local(2, [&](World& world) {
@@ -195,6 +217,65 @@ TEST(Communicator, s_context_is_in_use_from_the_agreement_on) {
         all.give_up_context(second);
         EXPECT_EQ(all.agree_on_context(), first);
     });
+}
+
+// Each rank knows what it uses itself, and no other's.
+TEST(Communicator, s_context_is_one_that_nobody_uses) {
+    run_local(3, [&](World& world) {
+        World::State& state = world.state();
+        Communicator::State& all = *state.everyone;
+        Random common(7);
+        for (int round = 0; round < 20; ++round) {
+            std::set<std::uint32_t> used[3];
+            for (auto& of_rank : used)
+                for (int i = 0; i < 6; ++i) of_rank.insert(1 + common.below(8));
+            const std::set<std::uint32_t>& mine = used[world.rank().value];
+            state.contexts_in_use.insert(mine.begin(), mine.end());
+
+            const std::uint32_t agreed = all.agree_on_context();
+
+            for (const auto& of_rank : used) EXPECT_FALSE(of_rank.contains(agreed)) << agreed;
+            all.give_up_context(agreed);
+            for (const std::uint32_t number : mine) state.contexts_in_use.erase(state.contexts_in_use.find(number));
+        }
+    });
+}
+
+TEST(Communicator, s_persistent_operations_have_tags_of_their_own) {
+    run_local(1, [&](World& world) {
+        Communicator::State& all = *world.state().everyone;
+        std::set<std::uint64_t> tags;
+        for (int i = 0; i < 1000; ++i) {
+            EXPECT_TRUE(tags.insert(all.next_tag()).second);
+            EXPECT_TRUE(tags.insert(all.next_persistent_tag()).second);
+        }
+    });
+}
+
+// Whether the message comes before its receive or after; small, so that the sender is done with it.
+TEST(Call, whose_size_is_another_at_its_ranks_is_an_error_where_that_shows) {
+    for (const bool receive_first : {true, false}) {
+        std::barrier both(2);
+        run_local(2, [&](World& world) {
+            world.set_progress(Progress::manual);
+            std::vector<std::byte> data(64);
+            Call call;
+            call.what = Collective::broadcast;
+            const Choice linear{"linear", {}};
+            const bool root = world.rank() == Rank{0};
+            call.bytes = root ? 16 : 24;
+            if (root == receive_first) both.arrive_and_wait();
+
+            Request request = world.communicator().start(call, {nullptr, data.data()}, nullptr, &linear);
+            if (root != receive_first) both.arrive_and_wait();
+
+            if (root)
+                EXPECT_NO_THROW(request.wait());
+            else
+                EXPECT_THROW(request.wait(), Error);
+            EXPECT_EQ(world.pending(), 0u);
+        });
+    }
 }
 
 TEST(Reduction, of_elements_without_bytes_is_refused) {

@@ -1,7 +1,9 @@
 #include "loom/coll/order.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 #include "loom/base/error.hpp"
@@ -20,6 +22,24 @@ TEST(RankOrder, IsReadInAnyForm) {
 TEST(RankOrder, ThatIsNoneIsRefused) {
     for (const char* text : {"0 1", "0 1 1", "0 1 3", "0 1 2 2", "0 1 x", "0 1 -2", ""})
         EXPECT_THROW((void)read_rank_order(text, "a", 3), ParseError) << text;
+}
+
+// The file says which rank comes first, not where each rank goes.
+TEST(RankOrder, OfAFileIsThatOfTheWorld) {
+    const std::string file = std::filesystem::temp_directory_path() / ("loom-order-" + std::to_string(getpid()));
+    write_file(file, "2 0 3 1\n");
+    setenv("LOOM_RANK_ORDER", file.c_str(), 1);
+    std::vector<std::uint32_t> of_world(4);
+
+    run_local(4, [&](World& world) {
+        const Communicator comm = world.communicator();
+        of_world[comm.rank().value] = comm.of_world(comm.rank()).value;
+        EXPECT_EQ(comm.of_world(comm.rank()), world.rank());
+    });
+
+    unsetenv("LOOM_RANK_ORDER");
+    std::filesystem::remove(file);
+    EXPECT_EQ(of_world, (std::vector<std::uint32_t>{2, 0, 3, 1}));
 }
 
 TEST(Renumbered, HasTheRanksInTheirNewOrder) {

@@ -116,5 +116,22 @@ TEST(Program, has_the_operations_and_edges_of_the_schedule) {
     EXPECT_EQ(program.messages, 2u);
 }
 
+// A long message waits for its receiver, so everybody says first what it is ready for; a short one leaves at once.
+TEST(Program, begins_with_receives_where_messages_are_long_and_with_sends_where_they_are_short) {
+    const auto ready = [](std::uint64_t bytes) {
+        Writer writer(3, Rank{0});
+        writer.copy(input(), output(), 8);         // 0
+        writer.send(Rank{1}, input(), 8);          // 1
+        writer.receive(Rank{1}, output(), bytes);  // 2
+        writer.send(Rank{2}, input(), bytes);      // 3
+        writer.receive(Rank{2}, output(), 8);      // 4
+        const Plan plan = writer.finish();
+        return compile(plan, std::vector<Rank>{Rank{0}, Rank{1}, Rank{2}}).ready;
+    };
+
+    EXPECT_EQ(ready(100), (std::vector<std::uint32_t>{1, 3, 2, 4, 0}));
+    EXPECT_EQ(ready(100'000), (std::vector<std::uint32_t>{2, 4, 1, 3, 0}));
+}
+
 }  // namespace
 }  // namespace loom::coll

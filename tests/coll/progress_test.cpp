@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -31,10 +33,14 @@ private:
     const char* name_;
 };
 
-// Until the condition holds, without moving anything forward.
+// Until the condition holds, without moving anything forward. Gives up after a time beyond all patience.
 template <class Condition>
 void look_on(Condition condition) {
-    while (!condition()) std::this_thread::yield();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > until) throw Error("what the thread should do does not come about");
+        std::this_thread::yield();
+    }
 }
 
 timespec cpu_time(World& world) {
@@ -94,6 +100,31 @@ TEST(Progress, a_thread_moves_operations_while_the_program_does_something_else) 
             EXPECT_THAT(world.progress_state().why, HasSubstr("asked"));
         });
     }
+}
+
+// While a user waits, who polls, the thread leaves it alone; afterwards it must be there again.
+TEST(Progress, a_thread_goes_on_after_a_user_has_waited) {
+    std::atomic<World*> waiting = nullptr;
+    run_local(2, [&](World& world) {
+        world.set_progress(Progress::thread);
+        const Communicator comm = world.communicator();
+        std::vector<int> first(1, 1), second(50'000, world.rank() == Rank{0} ? 7 : 0);
+        if (world.rank() == Rank{0}) waiting = &world;
+        if (world.rank() == Rank{1})
+            look_on([&] {
+                World* const other = waiting;
+                if (other == nullptr) return false;
+                const std::lock_guard lock(other->state().mutex);
+                return other->state().thread_idle;
+            });
+        comm.broadcast(first, Rank{1});
+
+        Request request = comm.ibroadcast(second, Rank{0});
+        look_on([&] { return request.finished(); });
+
+        EXPECT_EQ(second, std::vector<int>(50'000, 7));
+        comm.barrier();
+    });
 }
 
 TEST(Progress, it_is_switched_on_and_off_while_operations_are_pending) {
