@@ -263,5 +263,63 @@ TEST(LogfPFormulas, WithOneMessageAtATimeItIsLogGp) {
     EXPECT_EQ(a.ops, b.ops);
 }
 
+constexpr LogGops gops{
+    .L = nanoseconds(5000), .o = nanoseconds(1000), .g = nanoseconds(2000), .G = 10, .O = 30, .S = 1000};
+
+// One message; its receive is posted after `late`.
+Prediction one_message(std::uint64_t bytes, Time late, const LogGops& parameters) {
+    traffic::ScheduleBuilder builder(2);
+    builder.send(Rank{0}, Rank{1}, bytes);
+    const std::uint32_t work = builder.compute(Rank{1}, late);
+    builder.require(Rank{1}, builder.receive(Rank{1}, Rank{0}, bytes), work);
+    return walk(builder.build(), charges(parameters));
+}
+
+// The receiver's core is busy while the bytes come in, with the dearer of G and O; the sender's with O.
+TEST(LogGopsFormulas, OneMessage) {
+    LogGops wide = gops;
+    wide.G = 70;
+    for (const LogGops& p : {gops, wide})
+        for (const std::uint64_t bytes : {1u, 100u, 1000u}) {
+            const Prediction prediction = one_message(bytes, {}, p);
+
+            const auto rest = static_cast<std::int64_t>(bytes - 1);
+            EXPECT_EQ(prediction.ends[0], p.o + Time{p.O * rest}) << bytes;
+            EXPECT_EQ(prediction.finish(), p.L + 2 * p.o + Time{std::max(p.G, p.O) * rest}) << bytes;
+        }
+}
+
+TEST(LogGopsFormulas, MessagesBeyondSAreOverWhenTheyAreMatched) {
+    const Time late = microseconds(100);
+
+    const Prediction small = one_message(gops.S, late, gops), large = one_message(gops.S + 1, late, gops);
+
+    EXPECT_LT(small.ops[0].end, late);
+    EXPECT_GE(large.ops[0].end, late);
+}
+
+// Of two large messages from one rank each receiver has one: they have less to do, and move the bytes.
+TEST(Copying, IsDoneByTheSideWithFewerLargeMessages) {
+    Charges c;
+    c.way.small = c.way.large = {.send = nanoseconds(100), .send_byte = 1000, .latency = nanoseconds(50)};
+    c.way.limit = 100;
+    c.way.copying = Copying::by_fewer;
+    c.waits_for = Large::ready;
+    traffic::ScheduleBuilder out(3), in(3);
+    for (std::uint32_t other = 1; other <= 2; ++other) {
+        out.send(Rank{0}, Rank{other}, 10'001);
+        out.receive(Rank{other}, Rank{0}, 10'001);
+        in.send(Rank{other}, Rank{0}, 10'001);
+        in.receive(Rank{0}, Rank{other}, 10'001);
+    }
+
+    const Prediction to_many = walk(out.build(), c), from_many = walk(in.build(), c);
+
+    const Time bytes = microseconds(10);
+    EXPECT_LT(to_many.finish(), 2 * bytes);  // at once, one by each receiver
+    EXPECT_LT(from_many.finish(), 2 * bytes);
+    EXPECT_GE(to_many.finish(), bytes);
+}
+
 }  // namespace
 }  // namespace loom::model

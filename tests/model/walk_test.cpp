@@ -119,6 +119,18 @@ TEST(Walk, RefusesWhatNoClockCanTell) {
     EXPECT_THROW((void)walk(schedule, charges(LogGp{})), Error);
 }
 
+TEST(Walk, RefusesWhatWouldPassTheEndOfTime) {
+    const auto lasting = [](std::int64_t ps) {
+        traffic::ScheduleBuilder builder(1);
+        builder.compute(Rank{0}, Time{ps});
+        builder.compute(Rank{0}, Time{ps});
+        return builder.build();
+    };
+
+    EXPECT_EQ(walk(lasting(1'900'000'000'000'000'000), charges(LogGp{})).finish().ps, 3'800'000'000'000'000'000);
+    EXPECT_THROW((void)walk(lasting(5'000'000'000'000'000'000), charges(LogGp{})), Error);
+}
+
 TEST(Walk, SaysThatAReceiveWaitsForEver) {
     traffic::ScheduleBuilder builder(2);
     builder.receive(Rank{1}, Rank{0}, 8);
