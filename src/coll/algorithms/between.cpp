@@ -1,7 +1,5 @@
 #include "loom/coll/between.hpp"
 
-#include <numeric>
-
 #include "coll/algorithms/trees.hpp"
 #include "loom/base/error.hpp"
 

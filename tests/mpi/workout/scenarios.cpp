@@ -260,6 +260,20 @@ void threads(const Wardrobe& wardrobe) {
                 MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
                 if (sum != mine * size || users != sum) wrong[t] = "a sum is wrong";
             }
+            // While something is pending: calls that only MPI can wait in, from several threads at once.
+            MPI_Group group = MPI_GROUP_NULL;
+            MPI_Comm_group(comms[t], &group);
+            for (int i = 0; i < 5; ++i) {
+                int mine = i + t, sum = 0;
+                MPI_Request request = MPI_REQUEST_NULL;
+                MPI_Comm made = MPI_COMM_NULL;
+                MPI_Iallreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comms[t], &request);
+                MPI_Comm_create_group(comms[t], group, t, &made);
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
+                MPI_Comm_free(&made);
+                if (sum != mine * size) wrong[t] = "a sum beside a constructor is wrong";
+            }
+            MPI_Group_free(&group);
         });
     for (std::thread& one : all) one.join();
     for (const std::string& one : wrong) expect(one.empty(), "a thread's sum is wrong");
