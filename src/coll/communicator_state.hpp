@@ -16,6 +16,11 @@ namespace loom::coll {
 inline constexpr std::uint32_t contexts = 1u << 20;
 inline constexpr std::uint32_t sequences = 1u << 19;  // the other half belongs to persistent operations
 inline constexpr std::uint32_t first_persistent = 1u << 19;
+// By its tag. All starts of a persistent operation have the same one: a datagram that comes late must not be taken for
+// one of the next start, so they go without.
+[[nodiscard]] constexpr bool is_persistent(std::uint64_t tag) {
+    return (tag >> 24 & first_persistent) != 0;
+}
 
 struct Communicator::State {
     State(World::State& owner, std::vector<Rank> ranks, std::uint32_t number, std::vector<Neighbours> by_rank = {},

@@ -1,10 +1,12 @@
 #include "coll/engine.hpp"
 
 #include <cstring>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
 
+#include "coll/communicator_state.hpp"
 #include "coll/prepared.hpp"
 
 namespace loom::coll {
@@ -205,8 +207,12 @@ void Engine::start(Execution& execution) {
     if (first_ != nullptr) first_->previous_ = &execution;
     first_ = &execution;
     ++pending_;
-    if (program.multicast && multicast_ != nullptr) [[unlikely]]
-        execution.send_to_all(*multicast_);
+    if (program.multicast && multicast_ != nullptr && !is_persistent(execution.tag)) [[unlikely]]
+        try {
+            execution.send_to_all(*multicast_);
+        } catch (...) {
+            return fail(execution, std::current_exception());
+        }
     advance(execution);
 }
 
@@ -216,12 +222,16 @@ void Engine::listen() {
     if (multicast_ != nullptr) multicast_->listen(heard, this);
 }
 
-// Comes from the transport's progress, which may be inside a start of ours: nothing is run inside another.
-void Engine::heard(void* engine, Rank, transport::Tag tag, std::uint32_t fragment, std::span<const std::byte> data) {
+// Comes from the transport's progress, which may be inside a start of ours: nothing is run inside another. The parts of
+// a group that was split have the same tags, so the sender must be one of us.
+void Engine::heard(void* engine, Rank from, transport::Tag tag, std::uint32_t fragment,
+                   std::span<const std::byte> data) {
     Engine& self = *static_cast<Engine*>(engine);
-    ++self.fragments_heard_;
     for (Execution* execution = self.first_; execution != nullptr; execution = execution->next_)
-        if (execution->tag == tag.value && execution->program_.multicast) return execution->hear(fragment, data);
+        if (execution->tag == tag.value && execution->program_.multicast && execution->prepared_.has_member(from)) {
+            ++self.fragments_heard_;
+            return execution->hear(fragment, data);
+        }
 }
 
 void Engine::unlink(Execution& execution) {

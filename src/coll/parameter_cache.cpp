@@ -117,7 +117,7 @@ std::optional<Parameters> load_parameters(const std::filesystem::path& file, con
         parameters.source = Parameters::Source::cached;
         parameters.origin = fmt::format("{}, kept in {}", when, file.string());
         return parameters;
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // the file system's own, too
         why = error.what();
     }
     if (!environment("LOOM_VERBOSE").empty())

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "loom/base/error.hpp"
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/buffers.hpp"
 #include "loom/coll/call.hpp"
@@ -79,6 +80,7 @@ public:
     // Memory in which data travels fastest between ranks of a host. Not collective. Throws Error when there is none.
     template <Data T>
     [[nodiscard]] Memory<T> allocate(std::size_t count) const {
+        if (count > SIZE_MAX / sizeof(T)) throw UsageError("an allocation of more bytes than there are addresses");
         return Memory<T>(allocate_bytes(count * sizeof(T)));
     }
     [[nodiscard]] MemoryBlock allocate_bytes(std::size_t bytes) const;

@@ -29,8 +29,8 @@ struct Parameters {
 //
 // LOOM_COLL_PARAMETERS=measure|assumed|"L=1us,o=200ns,..." (as model::parse_charges reads them; after measure or
 // assumed and a comma, too). LOOM_CACHE=off|FOLDER, else $XDG_CACHE_HOME/loomband or ~/.cache/loomband. Cost: a message
-// from rank 0 to each other; with measuring some 100 ms. Throws UsageError on every rank for a text that cannot be read,
-// transport::RankLost.
+// from rank 0 to each other; with measuring some 100 ms. Throws UsageError on every rank for a text that cannot be
+// read, transport::RankLost.
 [[nodiscard]] Parameters agree_parameters(transport::Transport& transport);
 
 // The same without looking for anything: measures now.

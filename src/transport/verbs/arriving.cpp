@@ -24,11 +24,7 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
     Peer& peer = peers_[from.value];
     for (auto at = peer.unexpected.begin(); at != peer.unexpected.end(); ++at)
         if (at->tag == tag) {
-            if (at->loan) {
-                const Loan loan = *at->loan;
-                peer.unexpected.erase(at);
-                return receive_advance(peer, loan, message);
-            }
+            if (at->loan) return receive_advance(peer, at, message);
             const bool fits = at->bytes.size() == into.size();
             if (fits && !into.empty()) std::memcpy(into.data(), at->bytes.data(), into.size());
             peer.unexpected.erase(at);
@@ -81,14 +77,16 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
 }
 
 // The message has been lent to us already.
-bool VerbsTransport::receive_advance(Peer& peer, const Loan& loan, Message& message) {
+bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterator early, Message& message) {
+    const Loan loan = *early->loan;
+    if (loan.bytes == message.bytes) (void)expect(message);  // may throw
+    peer.unexpected.erase(early);
     if (loan.bytes != message.bytes) {
         send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
         message.outcome = Message::Outcome::mismatched;
         return true;
     }
     message.outcome = Message::Outcome::pending;
-    (void)expect(message);
     peer.receives.push(message);
     meet(peer, loan, message);
     return !peer.lost && is_over(message);
@@ -200,13 +198,22 @@ Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
     return message;
 }
 
+Message* VerbsTransport::end_advance(Peer& peer, std::uint64_t reference) {
+    const std::uint64_t slot = reference & 0xffffffff;
+    if (slot < lent_.size() && !lent_[slot].in_advance) {
+        lose(peer, "an answer to no advance");
+        return nullptr;
+    }
+    return end_loan(peer, reference);
+}
+
 // The receiver has read what it was lent.
 void VerbsTransport::take_back(Peer& peer, std::uint64_t reference) {
     if (Message* const message = end_loan(peer, reference)) part_done(*message);
 }
 
 void VerbsTransport::take_unwanted(Peer& peer, std::uint64_t reference) {
-    if (Message* const message = end_loan(peer, reference)) end_send(*message, Message::Outcome::mismatched);
+    if (Message* const message = end_advance(peer, reference)) end_send(*message, Message::Outcome::mismatched);
 }
 
 // One of the ways on which a message's data leaves us has come to its end.
@@ -231,6 +238,9 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
     Message* const message = expected.message;
     if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
     if (message->peer != peer.rank) return lose(peer, "an answer to another's receive");
+    // While we read it nothing else can be said about it, unless only a part of it was lent.
+    if (expected.reads != 0 && (outcome != Message::Outcome::done || expected.parts == 1))
+        return lose(peer, "an answer to a receive that has its message");
     if (outcome == Message::Outcome::done) return take_part(slot);
     (expected.lent ? peer.reading : peer.receives).remove(*message);
     forget_expected(*message);
@@ -249,6 +259,8 @@ void VerbsTransport::take_written(const ibv_wc& wake) {
 }
 
 void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes) {
+    if (bytes > peer.eager_limit) [[unlikely]]
+        return lose(peer, "a small message that is large");
     Message* const message = peer.receives.take(tag);
     const std::uint64_t lines = frame_lines(bytes);
     if (message == nullptr) {
@@ -272,7 +284,7 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
 }
 
 void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
-    if (claims_advance(peer, tag)) return;
+    if (claims_advance(peer, tag, ready.reference)) return;
     Message* const message = peer.sends.take(tag);
     if (message == nullptr) {
         peer.readies.push_back({tag, ready});
@@ -281,6 +293,23 @@ void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
     const bool over = write_large(peer, *message, ready);
     if (!peer.sends.empty()) send_held(peer, tag);
     if (over) finish(*message, message->outcome);
+}
+
+// A receive that said `ready` got a message of another length instead: its word was for none of ours. Where an advance
+// was counted against it, the next such word is that one's.
+void VerbsTransport::take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference) {
+    if (std::erase_if(peer.readies, [&](const ReadyAt& known) { return known.ready.reference == reference; }) != 0)
+        return;
+    for (Lent& lent : lent_) {
+        if (lent.message == nullptr || lent.message->peer != peer.rank || lent.message->tag != tag ||
+            !lent.in_advance || lent.claimed_by != reference)
+            continue;
+        const auto next = std::find_if(peer.readies.begin(), peer.readies.end(),
+                                       [&](const ReadyAt& known) { return known.tag == tag; });
+        lent.claimed_by = next == peer.readies.end() ? no_reference : next->ready.reference;
+        if (next != peer.readies.end()) peer.readies.erase(next);
+        return;
+    }
 }
 
 // A sender waits for a receiver who expects so little that it never says `ready`.
@@ -353,7 +382,7 @@ bool VerbsTransport::take_frames(Peer& peer) {
         else if (kind == Kind::refused && bytes == sizeof(Reference))
             take_answer(peer, ready.address, Message::Outcome::mismatched);
         else if (kind == Kind::withdrawn && bytes == sizeof(Reference))
-            std::erase_if(peer.readies, [&](const ReadyAt& known) { return known.ready.reference == ready.address; });
+            take_withdrawn(peer, tag, ready.address);
         else if (kind == Kind::offer && bytes == 8)
             take_offer(peer, tag, ready.address);
         else if (kind == Kind::notify && bytes == 0)

@@ -108,6 +108,7 @@ void Datagrams::send(Tag tag, std::uint32_t fragment, std::span<const std::byte>
     ibv_wc done[sends];
     while (next_send_ - sends_done_ >= sends) {
         const int count = ibv_poll_cq(sent_.get(), sends, done);
+        if (count < 0) throw Error("verbs: the completion queue of datagrams is broken");
         if (count > 0) sends_done_ += static_cast<std::uint64_t>(count);
     }
     std::byte* const room = memory_->bytes().data() + (receives + next_send_ % sends) * (mtu_ + routing_header);

@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t page = 4096;
 constexpr std::size_t most_entries = 512;
 constexpr std::uint64_t chunk_bytes = 8 << 20;
+constexpr std::uint64_t most_allocated = std::uint64_t{1} << 47;  // addresses that a program has
 constexpr int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 bool keep_registrations(const Device& device) {
@@ -140,6 +141,7 @@ void Registrations::forget(std::span<const std::byte> memory) {
 }
 
 std::span<std::byte> SharedHeap::allocate(std::size_t wanted) {
+    if (wanted > most_allocated) throw Error("cannot allocate " + std::to_string(wanted) + " bytes of shared memory");
     const std::uint64_t bytes = (std::max<std::size_t>(wanted, 1) + 63) / 64 * 64;
     const auto take = [&](Chunk& chunk) -> std::byte* {
         for (auto at = chunk.free.begin(); at != chunk.free.end(); ++at) {
@@ -153,9 +155,10 @@ std::span<std::byte> SharedHeap::allocate(std::size_t wanted) {
     };
     for (Chunk& chunk : chunks_)
         if (std::byte* const found = take(chunk)) return {found, wanted};
+    auto memory = std::make_unique<SharedMemory>(device_, std::max(bytes, chunk_bytes));
+    registrations_.adopt(*memory);
     Chunk& chunk = chunks_.emplace_back();
-    chunk.memory = std::make_unique<SharedMemory>(device_, std::max(bytes, chunk_bytes));
-    registrations_.adopt(*chunk.memory);
+    chunk.memory = std::move(memory);
     chunk.free.emplace(0, chunk.memory->bytes().size());
     return {take(chunk), wanted};
 }

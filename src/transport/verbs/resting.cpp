@@ -34,7 +34,9 @@ void VerbsTransport::rest() {
     last_probe_ns_ = now;
     for (Peer& peer : peers_) {
         if (peer.rank == me_ || peer.lost) continue;
-        if (peer.receives.empty() && peer.sends.empty() && peer.waiting.empty()) continue;
+        if (peer.receives.empty() && peer.sends.empty() && peer.waiting.empty() && peer.writing.empty() &&
+            peer.reading.empty())
+            continue;
         if (!peer.probing) {
             peer.probing = true;
             ibv_sge word{reinterpret_cast<std::uint64_t>(&peer.reported), 8, 0};

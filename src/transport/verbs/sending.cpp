@@ -291,7 +291,8 @@ std::uint64_t VerbsTransport::new_loan(Message& message) {
     const std::uint32_t slot = free_lent_.back();
     free_lent_.pop_back();
     lent_[slot].message = &message;
-    lent_[slot].unclaimed = false;
+    lent_[slot].in_advance = false;
+    lent_[slot].claimed_by = no_reference;
     ++lent_[slot].generation;
     return std::uint64_t{lent_[slot].generation} << 32 | slot;
 }
@@ -316,19 +317,19 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     peer.writing.push(message);
     message.note = 1;
     const std::uint64_t reference = new_loan(message);
-    lent_[reference & 0xffffffff].unclaimed = true;
+    lent_[reference & 0xffffffff].in_advance = true;
     send_control(peer, Kind::advance, message.tag,
                  Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey, reference,
                       source.shared ? 1u : 0u});
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.
-bool VerbsTransport::claims_advance(const Peer& peer, Tag tag) {
+bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, std::uint64_t ready) {
     for (Message* at = peer.writing.front(); at != nullptr; at = at->next) {
         if (at->tag != tag) continue;
         for (Lent& lent : lent_)
-            if (lent.message == at && lent.unclaimed) {
-                lent.unclaimed = false;
+            if (lent.message == at && lent.in_advance && lent.claimed_by == no_reference) {
+                lent.claimed_by = ready;
                 return true;
             }
     }
@@ -337,7 +338,7 @@ bool VerbsTransport::claims_advance(const Peer& peer, Tag tag) {
 
 // The receiver's memory is reached with plain stores and ours is not.
 void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Ready& ready) {
-    Message* const message = end_loan(peer, reference);
+    Message* const message = end_advance(peer, reference);
     if (message == nullptr) return;
     if (ready.bytes != message->bytes) return lose(peer, "an advance to another receive");
     message->note = 0;

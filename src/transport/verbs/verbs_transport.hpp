@@ -156,13 +156,15 @@ private:
     bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);
     bool receive_large(Peer& peer, Message& message);
     [[nodiscard]] std::uint64_t expect(Message& message);
-    bool receive_advance(Peer& peer, const Loan& loan, Message& message);
+    bool receive_advance(Peer& peer, std::deque<Unexpected>::iterator early, Message& message);
     void take_advance(Peer& peer, Tag tag, const Loan& loan);
     void meet(Peer& peer, const Loan& loan, Message& message);
-    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag);
+    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag, std::uint64_t ready);
+    void take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference);
     void write_rather(Peer& peer, std::uint64_t reference, const Ready& ready);
     void take_unwanted(Peer& peer, std::uint64_t reference);
     [[nodiscard]] Message* end_loan(Peer& peer, std::uint64_t reference);
+    [[nodiscard]] Message* end_advance(Peer& peer, std::uint64_t reference);
     void read(Peer& peer, std::uint64_t slot, const Loan& loan);
     bool take_frames(Peer& peer);
     void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
@@ -228,7 +230,8 @@ private:
     struct Lent {
         Message* message = nullptr;
         std::uint32_t generation = 0;
-        bool unclaimed = false;  // in advance, and no `ready` of its receive has come
+        bool in_advance = false;
+        std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
     };
     std::vector<Lent> lent_;
     std::vector<std::uint32_t> free_lent_;
