@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <vector>
 
+#include "loom/base/error.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
@@ -176,6 +178,20 @@ TEST(Verbs, without_a_launchers_word_the_adapter_tells_that_a_rank_is_gone) {
     EXPECT_EQ(outcome.ranks[0].exit_code, 3);
 }
 
+// The adapter is only asked about ranks of whom something is wanted.
+TEST(Verbs, the_launchers_word_tells_of_a_rank_of_whom_nothing_is_wanted) {
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        bootstrap.fence();
+        if (transport.rank() == Rank{1}) raise(SIGKILL);
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+        drive(transport, [&] { return transport.lost() || std::chrono::steady_clock::now() > patience; });
+        return transport.lost() == Rank{1} ? 3 : 2;
+    });
+
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_EQ(outcome.ranks[0].exit_code, 3);
+}
+
 TEST(Verbs, a_datagram_reaches_every_rank_but_its_sender) {
     on_ranks(4, [](Transport& transport, Bootstrap& bootstrap) {
         Multicast* const multicast = transport.multicast();
@@ -339,6 +355,54 @@ TEST(Verbs, many_registrations_are_forgotten_but_for_those_in_use) {
         CHECK_RANK(registrations.made() == made);
         registrations.release(registrations.acquire(std::span(all).subspan(8192 * 5, 8192), true));
         CHECK_RANK(registrations.made() == made + 1);  // it was long ago
+        return 0;
+    });
+}
+
+TEST(Verbs, registrations_of_memory_that_is_gone_are_not_used_again) {
+    on_ranks(1, [](Transport&, Bootstrap&) {
+        const Device device;
+        Registrations registrations(device);
+        std::vector<std::byte> all(64 * 4096);
+        const std::span<std::byte> gone = std::span(all).subspan(16 * 4096, 8 * 4096);
+        const auto use = [&](std::span<std::byte> memory) {
+            registrations.release(registrations.acquire(memory, true));
+        };
+        use(gone.first(4096));
+        use(std::span(all).subspan(20 * 4096, 12 * 4096));  // begins in it
+        use(std::span(all).subspan(40 * 4096, 4096));       // has nothing to do with it
+        const std::uint64_t before = registrations.made();
+        registrations.forget(gone);
+        use(std::span(all).subspan(40 * 4096, 4096));
+        CHECK_RANK(registrations.made() == before);
+        use(gone.first(4096));
+        use(std::span(all).subspan(20 * 4096, 4096));
+        CHECK_RANK(registrations.made() == before + 2);
+        return 0;
+    });
+}
+
+TEST(Verbs, a_put_beyond_what_was_exposed_is_refused) {
+    on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        std::vector<std::byte> exposed(100), data(60);
+        const RemoteMemory mine = transport.expose(exposed);
+        bootstrap.put("memory", std::string(reinterpret_cast<const char*>(&mine), sizeof mine));
+        bootstrap.fence();
+        const Rank other{1 - transport.rank().value};
+        RemoteMemory theirs;
+        std::memcpy(&theirs, bootstrap.get(other, "memory").data(), sizeof theirs);
+        for (const Rank to : {other, transport.rank()})
+            for (const std::uint64_t offset : {std::uint64_t{41}, std::uint64_t{101}, ~std::uint64_t{0} - 10}) {
+                Message message;
+                bool refused = false;
+                try {
+                    (void)transport.put(to, to == other ? theirs : mine, offset, data, message);
+                } catch (const UsageError&) {
+                    refused = true;
+                }
+                CHECK_RANK(refused);
+            }
+        bootstrap.fence();
         return 0;
     });
 }

@@ -37,6 +37,12 @@ TEST_F(Keys, ALocalKeyOfNobodyIsALocalProtectionError) {
     expect_local_refusal(Work(IBV_WR_SEND, 1, {{memory.address(), 8, memory.mr->lkey ^ 0x3300}}));
 }
 
+// Its place in the table is taken, but by another registration than it names: as after many registrations.
+TEST_F(Keys, AKeyOfAnotherRegistrationInItsPlaceIsALocalProtectionError) {
+    const Buffer memory = buffer(64);
+    expect_local_refusal(Work(IBV_WR_SEND, 1, {{memory.address(), 8, memory.mr->lkey ^ 1}}));
+}
+
 TEST_F(Keys, OneByteBehindTheRegionIsALocalProtectionError) {
     const Buffer memory = buffer(64);
     expect_local_refusal(Work(IBV_WR_SEND, 1, {{memory.address(), 65, memory.mr->lkey}}));
