@@ -97,9 +97,46 @@ TEST(MpiLibrary, WithoutATransportHandsEverythingBackAndSaysWhy) {
     EXPECT_THAT(report["not_in_use"].get<std::string>(), HasSubstr("carrier-pigeon"));
 }
 
+// What one rank alone is told, and what the account of all says.
+struct Trouble {
+    const char* mpi;
+    const char* variable;
+    const char* said;
+};
+
+void PrintTo(const Trouble& trouble, std::ostream* out) {
+    *out << trouble.mpi << " " << trouble.variable;
+}
+
+class OneRankInTrouble : public testing::TestWithParam<Trouble> {};
+
+TEST_P(OneRankInTrouble, LeavesNobodyWaiting) {
+    const auto& [mpi, variable, said] = GetParam();
+    const TemporaryFolder folder;
+    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + mpi + ".so";
+    const std::string variables = "env LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + folder.file("report") + " ";
+    const std::string program = std::string(" ") + LOOM_WORKOUT + "_" + mpi + " --cases 0 --no-scenarios";
+
+    const Outcome outcome =
+        loom::test::shell(mpirun(mpi, 1) + variables + program + " : -n 1 " + variables + variable + program);
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+    const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
+    EXPECT_THAT(report["not_in_use"].get<std::string>(), HasSubstr(said));
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpi, OneRankInTrouble,
+                         testing::Values(Trouble{"openmpi", "LOOM_EAGER=bogus", "rank 1: LOOM_EAGER='bogus'"},
+                                         Trouble{"mpich", "LOOM_EAGER=bogus", "rank 1: LOOM_EAGER='bogus'"},
+                                         Trouble{"openmpi", "LOOM_EAGER=4096", "other values of LOOM_RING"},
+                                         Trouble{"openmpi", "LOOM_PROGRESS=bogus", "rank 1: LOOM_PROGRESS=bogus"},
+                                         Trouble{"mpich", "LOOM_RANK_ORDER=absent", "rank 1: "}));
+
 TEST(MpiLibrary, PrintsItsAccountForPeople) {
     const Job run{"mpich", 2, 10};
-    const std::string program = std::string(LOOM_WORKOUT) + "_mpich --cases 10 --scenario blocking_collective_while_broadcasting";
+    const std::string program =
+        std::string(LOOM_WORKOUT) + "_mpich --cases 10 --scenario blocking_collective_while_broadcasting";
 
     const Outcome outcome = loom::test::shell(launch(run, "1", program));
 

@@ -28,25 +28,24 @@ int comm_freed(MPI_Comm handle, int, void* kept, void*) {
     return MPI_SUCCESS;
 }
 
-// All ranks or none: one that cannot must not leave the others waiting.
+// All ranks or none: one that cannot does not leave the others waiting. A world that is given up goes while the
+// exception passes, so that it waits for nobody.
 void open_world() {
     Library& all = library();
-    std::string why;
+    auto bootstrap = std::make_unique<MpiBootstrap>();
     try {
-        all.bootstrap = mpi_bootstrap();
-        all.transport = transport::open_transport(*all.bootstrap);
+        std::unique_ptr<transport::Transport> transport = transport::open_transport(*bootstrap);
+        bootstrap->fence();  // the world's ranks send to each other
+        auto world = std::make_unique<coll::World>(*transport, bootstrap.get());
+        bootstrap->fence();
+        all.transport = std::move(transport);
+        all.world = std::move(world);
     } catch (const std::exception& error) {
-        why = error.what();
-    }
-    int good = why.empty() ? 1 : 0, everywhere = 0;
-    PMPI_Allreduce(&good, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (everywhere == 0) {
-        all.transport.reset();
-        all.bootstrap.reset();
-        all.remark = why.empty() ? "another rank could not open its transport" : why;
+        bootstrap->give_up(error.what());
+        all.remark = error.what();
         return;
     }
-    all.world = std::make_unique<coll::World>(*all.transport, all.bootstrap.get());
+    all.bootstrap = std::move(bootstrap);
     all.progress = all.world->progress_state().how;
     all.waiting = all.transport->waiting();
     all.remark.clear();
