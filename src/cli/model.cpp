@@ -123,9 +123,11 @@ int plot(const Options& options) {
         return 0;
     }
     Table table({{"algorithm"}, {"1 B", Align::right}, {human_bytes(std::bit_floor(most)), Align::right}});
+    const auto time = [](double log10_us) {
+        return to_string(Time{static_cast<std::int64_t>(std::pow(10, log10_us) * 1e6)});
+    };
     for (const Series& line : series)
-        table.row({line.name, fmt::format("{:.3g} us", std::pow(10, line.points.front().second)),
-                   fmt::format("{:.3g} us", std::pow(10, line.points.back().second))});
+        table.row({line.name, time(line.points.front().second), time(line.points.back().second)});
     table.print();
     if (!options.output.empty() && options.output != "-") fmt::print("\ncurves in {}\n", options.output);
     return 0;

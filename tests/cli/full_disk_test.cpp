@@ -26,7 +26,8 @@ TEST(FullDisk, IsToldByWhatPrints) {
     for (const std::string arguments :
          {"coll list", "coll list --json", "coll show allreduce --all", "coll export allreduce --goal -",
           "coll explain allreduce", "model plot --coll allreduce", "model plot --coll allreduce --json",
-          "model plot --coll allreduce -o -", "measure loggp -n 2", "measure loggp -n 2 --json"})
+          "model plot --coll allreduce -o -", "measure loggp -n 2", "measure loggp -n 2 --json",
+          "run -l -n 2 echo word"})
         expect_refused(shell("'" LOOM_PROGRAM "' " + arguments + " >/dev/full"), arguments, "cannot write");
 }
 

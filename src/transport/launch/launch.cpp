@@ -169,6 +169,7 @@ private:
     [[nodiscard]] bool was_killed(Rank rank) const;
     void reap(Rank rank);
     bool copy_output(Stream& stream);
+    bool print(const Stream& stream, const std::string& text);
     void drain_output();
     void copy_input();
 
@@ -418,18 +419,28 @@ bool Job::copy_output(Stream& stream) {
         const ssize_t bytes = read(stream.from.number(), text.data(), text.size());
         if (bytes < 0 && errno == EINTR) continue;
         if (bytes < 0 && errno == EAGAIN) return true;
-        if (bytes <= 0 || !write_all(stream.to, stream.tagger.add({text.data(), static_cast<std::size_t>(bytes)})))
+        if (bytes <= 0 || !print(stream, stream.tagger.add({text.data(), static_cast<std::size_t>(bytes)})))
             break;  // where nobody reads us we close the pipe, and the rank learns of it as if it were alone
     }
-    write_all(stream.to, stream.tagger.rest());
+    print(stream, stream.tagger.rest());
     stream.from.close();
+    return false;
+}
+
+// That nobody reads is somebody's wish; that it cannot be written is not.
+bool Job::print(const Stream& stream, const std::string& text) {
+    if (write_all(stream.to, text)) return true;
+    if (errno != EPIPE && !outcome_.output_lost) {
+        outcome_.output_lost = true;
+        remark(std::string("cannot write what the ranks print: ") + std::strerror(errno));
+    }
     return false;
 }
 
 // All ranks have ended and so have their process groups; what is in the pipes is all there will be.
 void Job::drain_output() {
     for (const auto& stream : streams_)
-        if (stream->from.open() && copy_output(*stream)) write_all(stream->to, stream->tagger.rest());
+        if (stream->from.open() && copy_output(*stream)) print(*stream, stream->tagger.rest());
 }
 
 void Job::copy_input() {
@@ -458,7 +469,8 @@ std::string describe(const RankEnd& end) {
 
 int LaunchOutcome::exit_code() const {
     if (timed_out) return 124;
-    return first_failed ? ranks[first_failed->value].exit_code : 0;
+    if (first_failed) return ranks[first_failed->value].exit_code;
+    return output_lost ? 2 : 0;
 }
 
 LaunchOutcome launch(const Launch& job) {
