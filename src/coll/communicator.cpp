@@ -166,7 +166,7 @@ namespace {
 Request start_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction) {
     Execution& execution = state.take(prepared, buffers, reduction);
     execution.tag = state.next_tag();
-    state.world.engine.start(execution);
+    state.world.start(execution);
     return Request(&execution);
 }
 

@@ -186,6 +186,22 @@ void Engine::advance(Execution& first) {
 }
 
 void Engine::start(Execution& execution) {
+    set_up(execution);
+    if (execution.program_.multicast && multicast_ != nullptr && !is_persistent(execution.tag)) [[unlikely]]
+        try {
+            execution.send_to_all(*multicast_);
+        } catch (...) {
+            return fail(execution, std::current_exception());
+        }
+    advance(execution);
+}
+
+void Engine::hand_over(Execution& execution) {
+    handed_over_.push_back(&execution);
+    set_up(execution);
+}
+
+void Engine::set_up(Execution& execution) {
     const Program& program = execution.program_;
     execution.base_[static_cast<std::size_t>(Buffer::input)] =
         reinterpret_cast<std::uintptr_t>(execution.buffers.input);
@@ -207,13 +223,6 @@ void Engine::start(Execution& execution) {
     if (first_ != nullptr) first_->previous_ = &execution;
     first_ = &execution;
     ++pending_;
-    if (program.multicast && multicast_ != nullptr && !is_persistent(execution.tag)) [[unlikely]]
-        try {
-            execution.send_to_all(*multicast_);
-        } catch (...) {
-            return fail(execution, std::current_exception());
-        }
-    advance(execution);
 }
 
 void Engine::listen() {
@@ -249,6 +258,7 @@ void Engine::finish(Execution& execution, Execution::Phase phase) {
 
 void Engine::fail(Execution& execution, std::exception_ptr error) {
     if (execution.phase_.load(std::memory_order_relaxed) != Execution::Phase::running) return;
+    std::erase(handed_over_, &execution);
     execution.error_ = std::move(error);
     execution.head_ = execution.tail_ = 0;
     finish(execution, Execution::Phase::failed);
@@ -256,6 +266,12 @@ void Engine::fail(Execution& execution, std::exception_ptr error) {
 
 bool Engine::poll() {
     if (pending_ == 0) return false;
+    if (!handed_over_.empty()) [[unlikely]] {
+        Execution* const next = handed_over_.front();
+        handed_over_.erase(handed_over_.begin());
+        advance(*next);
+        return true;
+    }
     if (transport_.progress()) return true;
     if (++fruitless_ % looks_between_losses == 0) look_for_losses();
     return false;

@@ -96,6 +96,9 @@ public:
 
     // Begins with what is ready. The execution may be finished when it returns.
     void start(Execution& execution);
+    // It is pending, and whoever polls next begins with it.
+    void hand_over(Execution& execution);
+    [[nodiscard]] bool has_handed_over() const { return !handed_over_.empty(); }
     // Looks for messages, if anything is pending. True when something happened.
     bool poll();
     [[nodiscard]] std::size_t pending() const { return pending_; }
@@ -113,6 +116,7 @@ public:
 
 private:
     friend class Execution;
+    void set_up(Execution& execution);
     void advance(Execution& execution);
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);
@@ -128,6 +132,7 @@ private:
     std::size_t pending_ = 0;
     Execution* queue_ = nullptr;  // last in, first out: any order will do
     Execution* first_ = nullptr;
+    std::vector<Execution*> handed_over_;
 };
 
 }  // namespace loom::coll

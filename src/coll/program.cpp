@@ -78,6 +78,8 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
         if (program.waits.back() == 0) program.ready.push_back(i);
     }
     sort_by_urgency(program.steps, program.ready);
+    for (const std::uint32_t i : program.ready)
+        if (program.steps[i].kind == OpKind::send) program.sent_at_once += program.steps[i].bytes;
     return program;
 }
 

@@ -17,6 +17,9 @@ namespace {
 // How long the thread sleeps on the transport at most: the time after which a loss that nothing announces is found.
 constexpr std::chrono::microseconds longest_sleep{10'000};
 
+// Bytes to send at once from which on to wake the thread is less than to send them.
+constexpr std::uint64_t worth_handing_over = 64 << 10;
+
 }  // namespace
 
 // Called by whoever has changed what is pending. Events cost both sides more than polling, and so does switching them:
@@ -24,6 +27,11 @@ constexpr std::chrono::microseconds longest_sleep{10'000};
 void World::State::agree_with_thread() {
     if (!thread_on || engine.pending() == 0 || helpers != 0) return;
     if (thread_idle) work.notify_one();
+    if (engine.has_handed_over()) {
+        // Awake, it looks for that itself.
+        if (thread_dreams) transport.interrupt();
+        return;
+    }
     const bool asked_before = events;
     if (asked_before && !thread_dreams) return;
     // It sleeps already, and goes on sleeping until something comes: what came before is taken now, and that asks to be
@@ -38,6 +46,14 @@ void World::State::agree_with_thread() {
     } catch (...) {
         engine.fail_all(std::current_exception());
     }
+}
+
+void World::State::start(Execution& execution) {
+    const Program& program = execution.prepared().program;
+    if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.sent_at_once < worth_handing_over)
+        return engine.start(execution);
+    ++left_to_thread;
+    engine.hand_over(execution);
 }
 
 void World::State::set_events(bool on) {

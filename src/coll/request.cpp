@@ -97,7 +97,7 @@ void Persistent::start() {
     if (execution_->started() && !execution_->finished())
         throw UsageError("a persistent operation was started again before it was finished");
     if (execution_->failed()) std::rethrow_exception(execution_->error());
-    execution_->engine().start(*execution_);
+    world_of(*execution_).start(*execution_);
 }
 
 bool Persistent::test() {

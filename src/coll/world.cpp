@@ -18,6 +18,9 @@ constexpr std::uint32_t patience = 20'000;
 World::State::State(transport::Transport& given, transport::Bootstrap* start)
     : transport(given), bootstrap(start), waiting(given.waiting()), parameters(agree_parameters(given)), engine(given) {
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
+    const auto hosts = transport.hosts();
+    const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
+    spare_core = static_cast<std::uint64_t>(here) < transport.cores();
     std::vector<Rank> all(transport.size());
     for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank] = Rank{rank};
     if (const char* const file = std::getenv("LOOM_RANK_ORDER"); file != nullptr && *file != '\0') {

@@ -42,6 +42,8 @@ struct World::State {
         bool locked_;
     };
 
+    // Here, or by the thread where that has a core of its own and there is much to send.
+    void start(Execution& execution);
     // Until the execution is finished, however it ended. Throws when the transport is broken.
     void wait(const Execution& execution);
     // One look.
@@ -78,11 +80,13 @@ struct World::State {
     std::thread thread;
     std::condition_variable work;  // for the thread: something is pending, or stop
     bool thread_on = false;
-    bool thread_idle = false;    // blocked on `work`
-    bool thread_dreams = false;  // asleep on the transport
-    bool thread_rests = false;   // and for as long as nothing comes
-    std::uint32_t helpers = 0;   // users who wait and poll
-    bool events = false;         // of the transport
+    bool thread_idle = false;          // blocked on `work`
+    bool thread_dreams = false;        // asleep on the transport
+    bool thread_rests = false;         // and for as long as nothing comes
+    std::uint32_t helpers = 0;         // users who wait and poll
+    bool events = false;               // of the transport
+    bool spare_core = false;           // the thread takes none from a rank's computing
+    std::uint64_t left_to_thread = 0;  // operations that it was handed to begin with
     ProgressState progress;
 
     // A handle's state for a new communicator.
