@@ -57,7 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Conformance, testing::Values(1, 2, 3, 5, 8, 16))
 TEST(ConformanceOfSettings, Verbs) {
     for (const Settings& settings :
          {Settings{{"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}, Settings{{"LOOM_EAGER", "0"}},
-          Settings{{"LOOM_REGISTRATION_CACHE", "off"}}, Settings{{"LOOM_HOSTS", "each"}}})
+          Settings{{"LOOM_REGISTRATION_CACHE", "off"}}, Settings{{"LOOM_HOSTS", "each"}},
+          Settings{{"LOOM_HOSTS", "each"}, {"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}})
         EXPECT_EQ(launch(over_verbs(3, all_cases, settings)).exit_code(), 0) << settings.front().first;
 }
 

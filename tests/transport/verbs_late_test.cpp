@@ -69,7 +69,6 @@ TEST_F(Late, a_small_message_does_not_overtake_a_large_one_of_its_tag) {
     expect_all_well(outcome);
 }
 
-// There the end of a large message is told by a completion, which a fault holds back longer than the frame behind it.
 TEST_F(Late, nor_between_hosts) {
     delay("delay=2ms");
     setenv("LOOM_HOSTS", "each", 1);

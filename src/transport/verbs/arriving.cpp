@@ -59,7 +59,6 @@ std::uint64_t VerbsTransport::expect(Message& message) {
     expected.reads = 0;
     expected.lent = false;
     ++large_receives_;
-    if (peers_[message.peer.value].far) ++far_receives_;
     const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
     message.note = reference + 1;
     return reference;
@@ -131,7 +130,6 @@ void VerbsTransport::forget_expected(const Message& message) {
     expected_[slot].message = nullptr;
     free_expected_.push_back(slot);
     --large_receives_;
-    if (peers_[message.peer.value].far) --far_receives_;
 }
 
 // A part of a large receive is there.
@@ -247,17 +245,6 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
     finish(*message, outcome);
 }
 
-// A wake that says that a large message of ours is there.
-void VerbsTransport::take_written(const ibv_wc& wake) {
-    if (wake.status != IBV_WC_SUCCESS || !WrittenValue::is_one(wake.imm_data)) return;
-    const auto found = by_qp_.find(wake.qp_num);
-    if (found == by_qp_.end() || found->second->lost) return;
-    const std::uint32_t slot = WrittenValue::slot(wake.imm_data);
-    if (slot >= expected_.size()) return lose(*found->second, "an answer to no receive");
-    const std::uint64_t reference = std::uint64_t{expected_[slot].generation} << 32 | slot;
-    if (WrittenValue::of(reference) == wake.imm_data) take_answer(*found->second, reference, Message::Outcome::done);
-}
-
 void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes) {
     if (bytes > peer.eager_limit) [[unlikely]]
         return lose(peer, "a small message that is large");
@@ -326,7 +313,9 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
 void VerbsTransport::consume(Peer& peer, std::uint64_t lines) {
     peer.head += lines;
     peer.in.next();
-    if (peer.head - peer.reported < peer.ring_lines / 4) return;
+    // To tell another host costs a packet and its answer. Not later than at half: the largest frame, and what has to be
+    // skipped for it, are a line more than that.
+    if (peer.head - peer.reported < peer.ring_lines / (peer.far ? 2 : 4)) return;
     peer.reported = peer.head;
     ibv_sge word{reinterpret_cast<std::uint64_t>(&peer.head), 8, 0};
     post_write(peer, {&word, 1}, peer.inbox_address, peer.key, IBV_SEND_INLINE,
@@ -401,9 +390,7 @@ bool VerbsTransport::progress() {
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.
     const bool now_and_then = (++looks_ & 31) == 0;
-    const bool wakes_tell = far_receives_ != 0 && !events_;
-    if (wakes_tell) any |= drain_wakes() != 0;
-    if (outstanding_ != 0 || !ended_.empty() || (any_far_ && !wakes_tell) || now_and_then) any |= take_completions();
+    if (outstanding_ != 0 || !ended_.empty() || any_far_ || now_and_then) any |= take_completions();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
     if (events_)
         any |= take_wakes();

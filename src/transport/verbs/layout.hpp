@@ -45,21 +45,6 @@ struct Reference {
 
 inline constexpr std::uint64_t no_reference = ~std::uint64_t{0};
 
-// Between hosts the last write of a large message says itself that it is there, by its immediate value: a bit, and the
-// lower bits of the reference's generation and slot. What no number has room for is told by a frame.
-class WrittenValue {
-public:
-    static constexpr std::uint32_t mark = 0x8000'0000, slots = 1u << 16, generations = 1u << 15;
-
-    [[nodiscard]] static constexpr bool fits(std::uint64_t reference) { return (reference & 0xffffffff) < slots; }
-    [[nodiscard]] static constexpr std::uint32_t of(std::uint64_t reference) {
-        return mark | static_cast<std::uint32_t>(reference >> 32) % generations << 16 |
-               static_cast<std::uint32_t>(reference & 0xffff);
-    }
-    [[nodiscard]] static constexpr bool is_one(std::uint32_t value) { return (value & mark) != 0; }
-    [[nodiscard]] static constexpr std::uint32_t slot(std::uint32_t value) { return value & 0xffff; }
-};
-
 // The first word of a frame is kind and length, the last one is the mark alone, both in terms of a mark that no other
 // frame of the connection has. Adapters write an RDMA write in order, so a frame is complete when its last word is
 // right. What lay there before cannot look right but with a probability of 2^-64: nothing needs to be cleared.

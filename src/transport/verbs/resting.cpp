@@ -83,7 +83,6 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
         }
     peer.readies.clear();
     std::erase_if(peer.unexpected, [](const Unexpected& early) { return early.loan.has_value(); });
-    peer.announced.clear();
     for (Lent& lent : lent_)
         if (lent.message != nullptr && lent.message->peer == peer.rank) {
             free_lent_.push_back(static_cast<std::uint32_t>(&lent - lent_.data()));
@@ -121,7 +120,6 @@ int VerbsTransport::drain_wakes() {
         const int count = ibv_poll_cq(device_.received.get(), 32, wakes);
         if (count <= 0) break;
         taken += count;
-        for (int i = 0; i < count; ++i) take_written(wakes[i]);
     }
     if (taken != 0) device_.post_wakes(static_cast<std::uint32_t>(taken));
     return taken;

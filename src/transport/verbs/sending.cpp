@@ -11,7 +11,6 @@ namespace loom::transport {
 namespace {
 
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
-constexpr std::size_t most_told = 64;                     // of a peer, before frames do it
 constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
 
 ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
@@ -166,7 +165,6 @@ void VerbsTransport::send_held(Peer& peer, Tag tag) {
     for (Message* held = peer.sends.find(tag); held != nullptr && held->bytes <= peer.eager_limit && !peer.lost;
          held = peer.sends.find(tag)) {
         peer.sends.remove(*held);
-        if (!peer.announced.empty()) tell_again(peer, tag);
         if (peer.waiting.empty() && write_eager(peer, *held)) {
             finish(*held, Message::Outcome::done);
         } else if (peer.lost) {
@@ -196,8 +194,6 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         return false;
     }
     if (data.size() <= peer.eager_limit) {
-        if (!peer.announced.empty()) [[unlikely]]
-            tell_again(peer, tag);
         if (peer.waiting.empty() && write_eager(peer, message)) {
             message.outcome = Message::Outcome::done;
             return true;
@@ -242,32 +238,9 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     message.note = lent != 0 ? 1 : 0;
     if (lent != 0) lend(peer, message, lent, ready.reference);
     if (peer.lost || lent == message.bytes) return false;
-    const std::uint32_t told = peer.far ? value_to_tell(peer, message.tag, ready.reference) : 0;
-    write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key), told);
-    if (told == 0) send_control(peer, Kind::written, message.tag, Reference{ready.reference});
+    write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key));
+    send_control(peer, Kind::written, message.tag, Reference{ready.reference});
     return !peer.lost && is_over(message);
-}
-
-// What the last write of a message says, or 0 if a frame has to.
-std::uint32_t VerbsTransport::value_to_tell(Peer& peer, Tag tag, std::uint64_t reference) {
-    // A receiver that uses a slot again is done with the message that had it before.
-    std::erase_if(peer.announced, [&](const Told& told) { return ((told.reference ^ reference) & 0xffffffff) == 0; });
-    if (!WrittenValue::fits(reference) || peer.announced.size() >= most_told) return 0;
-    peer.announced.push_back({tag, reference});
-    return WrittenValue::of(reference);
-}
-
-// Before a small message with the tag of a large one that was told of by its last write: frames keep their order.
-void VerbsTransport::tell_again(Peer& peer, Tag tag) {
-    for (std::size_t i = 0; i < peer.announced.size();) {
-        if (peer.announced[i].tag != tag) {
-            ++i;
-            continue;
-        }
-        const std::uint64_t reference = peer.announced[i].reference;
-        peer.announced.erase(peer.announced.begin() + static_cast<std::ptrdiff_t>(i));
-        send_control(peer, Kind::written, tag, Reference{reference});
-    }
 }
 
 // On the software HCA a core copies, and inside a host it may be either side's. What one side reaches with plain loads
@@ -347,28 +320,15 @@ void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Rea
     if (!peer.lost) take_completions();
 }
 
-// Starts the writes of a message's data. Calls nobody back. told: what the last one says to the receiver, if not 0.
+// Starts the writes of a message's data. Calls nobody back.
 void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
-                                std::uint32_t key, std::uint32_t told) {
+                                std::uint32_t key) {
     const Registration& source = *sources_[&message];
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
         ibv_sge part = piece(message.data + done, now, source.mr->lkey);
         ++message.note;
-        ibv_send_wr request{};
-        request.wr_id = reinterpret_cast<std::uint64_t>(&message);
-        request.sg_list = &part;
-        request.num_sge = 1;
-        request.opcode = IBV_WR_RDMA_WRITE;
-        request.send_flags = IBV_SEND_SIGNALED;
-        if (told != 0 && done + now == message.bytes) {
-            request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-            request.send_flags |= IBV_SEND_SOLICITED;
-            request.imm_data = told;
-        }
-        request.wr.rdma.remote_addr = address + done;
-        request.wr.rdma.rkey = key;
-        post(peer, request);
+        post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED, reinterpret_cast<std::uint64_t>(&message));
     }
 }
 

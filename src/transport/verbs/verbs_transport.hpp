@@ -34,12 +34,6 @@ struct Unexpected {
     std::optional<Loan> loan;
 };
 
-// A large message whose end was told by its last write. The receiver may see that later than a frame sent after it.
-struct Told {
-    Tag tag;
-    std::uint64_t reference;
-};
-
 struct ReadyAt {
     Tag tag;
     Ready ready;
@@ -73,7 +67,6 @@ struct Peer {
     MessageList sends;            // large ones that wait for `ready`
     std::deque<ReadyAt> readies;  // that wait for their send
     MessageList writing;          // whose data is under way
-    std::vector<Told> announced;  // of those, and of later ones: until the receiver is known to have seen it
 
     // What it writes into ours.
     const std::byte* ring = nullptr;
@@ -137,8 +130,7 @@ private:
                     std::uint64_t id);
     void post(Peer& peer, ibv_send_wr& request);
     void ring_bell(Peer& peer);
-    void write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key,
-                    std::uint32_t told = 0);
+    void write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
     bool is_over(Message& message);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
@@ -149,8 +141,6 @@ private:
     [[nodiscard]] std::uint64_t new_loan(Message& message);
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
-    [[nodiscard]] std::uint32_t value_to_tell(Peer& peer, Tag tag, std::uint64_t reference);
-    void tell_again(Peer& peer, Tag tag);
 
     // arriving.cpp
     bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);
@@ -176,7 +166,6 @@ private:
     void end_send(Message& message, Message::Outcome outcome);
     void take_part(std::uint64_t slot);
     void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
-    void take_written(const ibv_wc& wake);
     void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
     void consume(Peer& peer, std::uint64_t lines);
     bool note_completions();
@@ -224,7 +213,6 @@ private:
     std::vector<Expected> expected_;
     std::vector<std::uint32_t> free_expected_;
     std::uint32_t large_receives_ = 0, large_sends_ = 0;  // started and not finished
-    std::uint32_t far_receives_ = 0;                      // of the large ones, those whose end the wakes may tell
 
     // Data that receivers read, named as the receives are.
     struct Lent {
