@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "hca/adapter.hpp"
+#include "hca/as_adapter.hpp"
 
 namespace loom::hca {
 
@@ -108,6 +109,7 @@ bool allowed(Peer& peer, const Qp& qp, const SendWqe& wqe, Target& target) {
 }
 
 void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint64_t length) {
+    const AsAdapter unseen;
     const std::uint64_t split = length > last_piece ? length - last_piece : 0;
     std::uint64_t done = 0;
     for (const ibv_sge& piece : from) {

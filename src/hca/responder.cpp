@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "hca/adapter.hpp"
+#include "hca/as_adapter.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
 
@@ -298,6 +299,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
 
 // Memory is written in rising order, the last bytes after all others: programs poll them.
 void Adapter::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
+    const AsAdapter unseen;
     const std::size_t tail_bytes = std::min<std::size_t>(bytes.size(), 8), early = bytes.size() - tail_bytes;
     std::memcpy(to, bytes.data(), early);
     std::atomic_thread_fence(std::memory_order_release);
