@@ -41,6 +41,7 @@ constexpr std::array<std::string_view, reasons> why{
     "too many communicators",
     "no topology",
     "reduction known to the MPI library alone",
+    "elements of 2 GiB and more",
     "wrong arguments",
 };
 

@@ -67,7 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Job{"openmpi", 3, 60, "--seed 11", "LOOM_PROGRESS=thread"}, Job{"mpich", 1, 110},
                     Job{"mpich", 2, 220, "--blocking", "LOOM_MPI_BLOCKING=1"},
                     Job{"mpich", 2, 30, "--threads --seed 9"}, Job{"mpich", 3, 20, "--scenario ring_of_one_or_two"},
-                    Job{"mpich", 5, 10, "--no-scenarios"}),
+                    Job{"mpich", 5, 10, "--no-scenarios"},
+                    Job{"mpich", 2, 0, "--scenario wide_receive_while_broadcasting", "LOOM_PROGRESS=manual"},
+                    Job{"openmpi", 4, 0, "--scenario neighbours_of_few",
+                        "LOOM_COLL=neighbour_alltoall=distance,neighbour_allgather=distance"}),
     [](const auto& one) {
         return std::string(one.param.mpi) + "_" + std::to_string(one.index) + "_on_" + std::to_string(one.param.ranks);
     });

@@ -48,9 +48,10 @@ enum class Reason : std::uint8_t {
     no_context,   // more living communicators than contexts
     no_topology,  // a neighbour collective without neighbours
     operation,    // the reduction is not defined for the datatype, or only the MPI library knows it
+    size,         // elements of 2 GiB and more that MPI would have to pack or to reduce
     arguments,    // wrong ones: the MPI library says what is wrong
 };
-inline constexpr std::size_t reasons = 8;
+inline constexpr std::size_t reasons = 9;
 
 [[nodiscard]] std::string_view to_string(Reason reason);
 // "MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Allreduce".

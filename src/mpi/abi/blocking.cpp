@@ -51,57 +51,67 @@ using namespace loom::mpi;
 
 extern "C" {
 
-#define LOOM_SENDING(NAME, STARTED)                                                                          \
-    int MPI_##NAME(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {         \
-        return started_and_waited(                                                                           \
-            MPI_STATUS_IGNORE,                                                                               \
-            [&](MPI_Request* request) { return PMPI_##STARTED(data, count, type, to, tag, comm, request); }, \
-            [&] { return PMPI_##NAME(data, count, type, to, tag, comm); });                                  \
+// With counts of type N; C ends the names, "_c" for wide ones.
+#define LOOM_SENDING(NAME, STARTED, N, C)                                                                       \
+    int MPI_##NAME##C(const void* data, N count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {           \
+        return started_and_waited(                                                                              \
+            MPI_STATUS_IGNORE,                                                                                  \
+            [&](MPI_Request* request) { return PMPI_##STARTED##C(data, count, type, to, tag, comm, request); }, \
+            [&] { return PMPI_##NAME##C(data, count, type, to, tag, comm); });                                  \
     }
-LOOM_SENDING(Send, Isend)
-LOOM_SENDING(Ssend, Issend)
-LOOM_SENDING(Rsend, Irsend)
-#undef LOOM_SENDING
 
-int MPI_Recv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {
-    return started_and_waited(
-        status, [&](MPI_Request* request) { return PMPI_Irecv(data, count, type, from, tag, comm, request); },
-        [&] { return PMPI_Recv(data, count, type, from, tag, comm, status); });
-}
+#define LOOM_RECEIVING(N, C)                                                                                          \
+    int MPI_Recv##C(void* data, N count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Status* status) {   \
+        return started_and_waited(                                                                                    \
+            status, [&](MPI_Request* request) { return PMPI_Irecv##C(data, count, type, from, tag, comm, request); }, \
+            [&] { return PMPI_Recv##C(data, count, type, from, tag, comm, status); });                                \
+    }                                                                                                                 \
+    int MPI_Mrecv##C(void* data, N count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {              \
+        return started_and_waited(                                                                                    \
+            status, [&](MPI_Request* request) { return PMPI_Imrecv##C(data, count, type, message, request); },        \
+            [&] { return PMPI_Mrecv##C(data, count, type, message, status); });                                       \
+    }
 
-int MPI_Mrecv(void* data, int count, MPI_Datatype type, MPI_Message* message, MPI_Status* status) {
-    return started_and_waited(
-        status, [&](MPI_Request* request) { return PMPI_Imrecv(data, count, type, message, request); },
-        [&] { return PMPI_Mrecv(data, count, type, message, status); });
-}
+// What Sendrecv_replace sends leaves its memory first, packed.
+#define LOOM_EXCHANGING(N, C)                                                                                        \
+    int MPI_Sendrecv##C(const void* sendbuf, N sendcount, MPI_Datatype sendtype, int to, int sendtag, void* recvbuf, \
+                        N recvcount, MPI_Datatype recvtype, int from, int recvtag, MPI_Comm comm,                    \
+                        MPI_Status* status) {                                                                        \
+        if (!busy())                                                                                                 \
+            return PMPI_Sendrecv##C(sendbuf, sendcount, sendtype, to, sendtag, recvbuf, recvcount, recvtype, from,   \
+                                    recvtag, comm, status);                                                          \
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};                                              \
+        int error = PMPI_Irecv##C(recvbuf, recvcount, recvtype, from, recvtag, comm, &requests[1]);                  \
+        if (error == MPI_SUCCESS)                                                                                    \
+            error = PMPI_Isend##C(sendbuf, sendcount, sendtype, to, sendtag, comm, &requests[0]);                    \
+        return error == MPI_SUCCESS ? send_and_receive(requests, status) : error;                                    \
+    }                                                                                                                \
+    int MPI_Sendrecv_replace##C(void* data, N count, MPI_Datatype type, int to, int sendtag, int from, int recvtag,  \
+                                MPI_Comm comm, MPI_Status* status) {                                                 \
+        if (!busy()) return PMPI_Sendrecv_replace##C(data, count, type, to, sendtag, from, recvtag, comm, status);   \
+        N bytes = 0, position = 0;                                                                                   \
+        int error = PMPI_Pack_size##C(count, type, comm, &bytes);                                                    \
+        if (error != MPI_SUCCESS) return error;                                                                      \
+        std::vector<char> packed(static_cast<std::size_t>(bytes) + 1);                                               \
+        error = PMPI_Pack##C(data, count, type, packed.data(), bytes, &position, comm);                              \
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};                                              \
+        if (error == MPI_SUCCESS)                                                                                    \
+            error = PMPI_Isend##C(packed.data(), position, MPI_PACKED, to, sendtag, comm, &requests[0]);             \
+        if (error == MPI_SUCCESS) error = PMPI_Irecv##C(data, count, type, from, recvtag, comm, &requests[1]);       \
+        return error == MPI_SUCCESS ? send_and_receive(requests, status) : error;                                    \
+    }
 
-int MPI_Sendrecv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, int to, int sendtag, void* recvbuf,
-                 int recvcount, MPI_Datatype recvtype, int from, int recvtag, MPI_Comm comm, MPI_Status* status) {
-    if (!busy())
-        return PMPI_Sendrecv(sendbuf, sendcount, sendtype, to, sendtag, recvbuf, recvcount, recvtype, from, recvtag,
-                             comm, status);
-    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    int error = PMPI_Irecv(recvbuf, recvcount, recvtype, from, recvtag, comm, &requests[1]);
-    if (error == MPI_SUCCESS) error = PMPI_Isend(sendbuf, sendcount, sendtype, to, sendtag, comm, &requests[0]);
-    return error == MPI_SUCCESS ? send_and_receive(requests, status) : error;
-}
+#define LOOM_POINT_TO_POINT(N, C)     \
+    LOOM_SENDING(Send, Isend, N, C)   \
+    LOOM_SENDING(Ssend, Issend, N, C) \
+    LOOM_SENDING(Rsend, Irsend, N, C) \
+    LOOM_RECEIVING(N, C)              \
+    LOOM_EXCHANGING(N, C)
 
-// What is sent leaves its memory first, packed.
-int MPI_Sendrecv_replace(void* data, int count, MPI_Datatype type, int to, int sendtag, int from, int recvtag,
-                         MPI_Comm comm, MPI_Status* status) {
-    const auto native = [&] {
-        return PMPI_Sendrecv_replace(data, count, type, to, sendtag, from, recvtag, comm, status);
-    };
-    if (!busy()) return native();
-    int bytes = 0, position = 0;
-    if (const int error = PMPI_Pack_size(count, type, comm, &bytes); error != MPI_SUCCESS) return error;
-    std::vector<char> packed(static_cast<std::size_t>(bytes) + 1);
-    int error = PMPI_Pack(data, count, type, packed.data(), bytes, &position, comm);
-    MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
-    if (error == MPI_SUCCESS) error = PMPI_Isend(packed.data(), position, MPI_PACKED, to, sendtag, comm, &requests[0]);
-    if (error == MPI_SUCCESS) error = PMPI_Irecv(data, count, type, from, recvtag, comm, &requests[1]);
-    return error == MPI_SUCCESS ? send_and_receive(requests, status) : error;
-}
+LOOM_POINT_TO_POINT(int, )
+#if MPI_VERSION >= 4
+LOOM_POINT_TO_POINT(MPI_Count, _c)
+#endif
 
 int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status* status) {
     return looked_for([&](int* flag) { return PMPI_Iprobe(from, tag, comm, flag, status); },
@@ -138,6 +148,9 @@ int MPI_Win_complete(MPI_Win window) {
 int MPI_Win_lock(int kind, int rank, int assertion, MPI_Win window) {
     return with_deputy([&] { return PMPI_Win_lock(kind, rank, assertion, window); });
 }
+int MPI_Win_lock_all(int assertion, MPI_Win window) {
+    return with_deputy([&] { return PMPI_Win_lock_all(assertion, window); });
+}
 int MPI_Win_unlock(int rank, MPI_Win window) {
     return with_deputy([&] { return PMPI_Win_unlock(rank, window); });
 }
@@ -147,20 +160,17 @@ int MPI_Win_flush(int rank, MPI_Win window) {
 int MPI_Win_flush_all(MPI_Win window) {
     return with_deputy([&] { return PMPI_Win_flush_all(window); });
 }
+int MPI_Win_flush_local(int rank, MPI_Win window) {
+    return with_deputy([&] { return PMPI_Win_flush_local(rank, window); });
+}
+int MPI_Win_flush_local_all(MPI_Win window) {
+    return with_deputy([&] { return PMPI_Win_flush_local_all(window); });
+}
 int MPI_Win_unlock_all(MPI_Win window) {
     return with_deputy([&] { return PMPI_Win_unlock_all(window); });
 }
-int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
-    return with_deputy([&] { return PMPI_Win_create(base, size, unit, info, comm, window); });
-}
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* window) {
     return with_deputy([&] { return PMPI_Win_create_dynamic(info, comm, window); });
-}
-int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
-    return with_deputy([&] { return PMPI_Win_allocate(size, unit, info, comm, base, window); });
-}
-int MPI_Win_allocate_shared(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {
-    return with_deputy([&] { return PMPI_Win_allocate_shared(size, unit, info, comm, base, window); });
 }
 int MPI_Win_free(MPI_Win* window) {
     return with_deputy([&] { return PMPI_Win_free(window); });
@@ -171,11 +181,28 @@ int MPI_File_open(MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_
 int MPI_File_close(MPI_File* file) {
     return with_deputy([&] { return PMPI_File_close(file); });
 }
-int MPI_Buffer_detach(void* buffer, int* size) {
-    return with_deputy([&] { return PMPI_Buffer_detach(buffer, size); });
-}
 int MPI_Comm_disconnect(MPI_Comm* comm) {
     return with_deputy([&] { return PMPI_Comm_disconnect(comm); });
 }
+
+// Units of type U, sizes of type N.
+#define LOOM_WINDOWS(U, N, C)                                                                                          \
+    int MPI_Win_create##C(void* base, MPI_Aint size, U unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {          \
+        return with_deputy([&] { return PMPI_Win_create##C(base, size, unit, info, comm, window); });                  \
+    }                                                                                                                  \
+    int MPI_Win_allocate##C(MPI_Aint size, U unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) {        \
+        return with_deputy([&] { return PMPI_Win_allocate##C(size, unit, info, comm, base, window); });                \
+    }                                                                                                                  \
+    int MPI_Win_allocate_shared##C(MPI_Aint size, U unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* window) { \
+        return with_deputy([&] { return PMPI_Win_allocate_shared##C(size, unit, info, comm, base, window); });         \
+    }                                                                                                                  \
+    int MPI_Buffer_detach##C(void* buffer, N* size) {                                                                  \
+        return with_deputy([&] { return PMPI_Buffer_detach##C(buffer, size); });                                       \
+    }
+
+LOOM_WINDOWS(int, int, )
+#if MPI_VERSION >= 4
+LOOM_WINDOWS(MPI_Aint, MPI_Count, _c)
+#endif
 
 }  // extern "C"

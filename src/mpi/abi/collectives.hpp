@@ -42,6 +42,12 @@ struct BlockList {
 Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle);
 Run reduced_input(Preparation& p, const void* memory, MPI_Count count, MPI_Datatype handle);
 Run reduced_output(Preparation& p, void* memory, MPI_Count count, MPI_Datatype handle, Baggage::Way way);
+// Of `count` elements on the way; a type may be without data.
+std::uint64_t reduced_bytes(const Preparation& p, MPI_Count count, MPI_Datatype handle);
+
+// `whole` bytes in blocks of the same size, one behind the other.
+void even_list(std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& at, std::uint32_t blocks,
+               std::uint64_t whole);
 
 // Between two groups an allgather or alltoall has blocks of two sizes, one for each direction: as lists.
 void list_blocks(Preparation& p, std::uint32_t given, std::uint64_t sent, std::uint64_t received);
@@ -336,7 +342,7 @@ Verdict prepare_reduce_scatter(Preparation& p, const void* sendbuf, void* recvbu
     p.lists.received_at.resize(p.comm.size);
     std::uint64_t at = 0;
     for (std::uint32_t i = 0; i < p.comm.size; ++i) {
-        p.lists.received_bytes[i] = static_cast<std::uint64_t>(recvcounts[i]) * p.call.element;
+        p.lists.received_bytes[i] = reduced_bytes(p, MPI_Count{recvcounts[i]}, type);
         p.lists.received_at[i] = at;
         at += p.lists.received_bytes[i];
     }
@@ -356,7 +362,7 @@ Verdict prepare_reduce_scatter_block(Preparation& p, const void* sendbuf, void* 
     if (!p.call.in_place) given = reduced_input(p, sendbuf, whole, type);
     got = p.call.in_place ? reduced_output(p, recvbuf, whole, type, Baggage::Way::both)
                           : reduced_output(p, recvbuf, MPI_Count{recvcount}, type, Baggage::Way::out);
-    p.call.bytes = static_cast<std::uint64_t>(recvcount) * p.call.element;
+    p.call.bytes = reduced_bytes(p, MPI_Count{recvcount}, type);
     return given.wrong || got.wrong ? wrong : fine;
 }
 
@@ -371,22 +377,29 @@ Verdict prepare_reduce_scatter_block(Preparation& p, const void* sendbuf, void* 
     return std::find(from.begin(), from.end(), coll::no_rank) == from.end() ? Baggage::Way::out : Baggage::Way::both;
 }
 
+// What passes through ranks that are nobody's neighbour would need them to know its size: with such ranks blocks are
+// told as lists, which go straight to their neighbours.
 template <class N>
 Verdict prepare_neighbor_blocks(Preparation& p, coll::Collective what, const void* sendbuf, N sendcount,
                                 MPI_Datatype sendtype, void* recvbuf, N recvcount, MPI_Datatype recvtype) {
     using namespace prepare;
     const coll::Neighbours* beside = neighbours_of(p);
     if (beside == nullptr) return Reason::no_topology;
+    const bool gathers = what == coll::Collective::neighbour_allgather;
+    const auto given = gathers ? 1 : static_cast<std::uint32_t>(beside->destinations.size());
+    const auto got = static_cast<std::uint32_t>(beside->sources.size());
+    const Run sent = input(p, sendbuf, MPI_Count{given} * sendcount, sendtype);
+    const Run received = output(p, recvbuf, MPI_Count{got} * recvcount, recvtype, way_of(*beside));
+    if (sent.wrong || received.wrong) return wrong;
     p.call.what = what;
-    const MPI_Count given =
-        what == coll::Collective::neighbour_allgather ? 1 : static_cast<MPI_Count>(beside->destinations.size());
-    const auto got = static_cast<MPI_Count>(beside->sources.size());
-    const Run sent = input(p, sendbuf, given * sendcount, sendtype);
-    const Run received = output(p, recvbuf, got * recvcount, recvtype, way_of(*beside));
-    // A rank without sources or destinations knows the size of a block from the other side.
-    const Type* type = given > 0 ? type_of(sendtype) : type_of(recvtype);
-    if (type == nullptr || sent.wrong || received.wrong) return wrong;
-    p.call.bytes = static_cast<std::uint64_t>(given > 0 ? sendcount : recvcount) * type->size;
+    if (p.comm.topology->someone_alone) {
+        p.call.what = gathers ? coll::Collective::neighbour_allgatherv : coll::Collective::neighbour_alltoallv;
+        even_list(p.lists.sent_bytes, p.lists.sent_at, given, sent.bytes);
+        even_list(p.lists.received_bytes, p.lists.received_at, got, received.bytes);
+    } else {
+        // A rank without destinations knows the size of a block from the other side.
+        p.call.bytes = beside->destinations.empty() ? received.bytes / got : sent.bytes / given;
+    }
     return fine;
 }
 

@@ -25,23 +25,31 @@ int construct(MPI_Comm parent, MPI_Comm* made, Make&& make, Members members = Me
     }
 }
 
-// The context comes from the first rank, in a broadcast of ours beside MPI's duplication.
-int duplicate_in_background(Comm& parent, MPI_Comm* made, MPI_Request* request) {
+// The context comes from the first rank, in a broadcast of ours beside MPI's duplication: `native(request)`.
+template <class Native>
+int duplicate_in_background(MPI_Comm handle, MPI_Comm* made, MPI_Request* request, Native&& native) {
+    const Guard guard;
+    Comm* parent = library().world == nullptr ? nullptr : find_comm(handle);
+    if (parent == nullptr || parent->handed_back) return native(request);
     Entry& entry = take_entry();
     entry.duplication = std::make_unique<Entry::Duplication>();
     Entry::Duplication& what = *entry.duplication;
     what.where = made;
-    if (parent.group->rank().value == 0) what.context = take_context();
-    coll::Call call;
-    call.what = coll::Collective::broadcast;
-    call.bytes = sizeof what.context;
-    if (const int error = PMPI_Comm_idup(parent.handle, made, &what.native); error != MPI_SUCCESS) return error;
-    try {
-        entry.request = parent.group->start(call, {nullptr, reinterpret_cast<std::byte*>(&what.context)});
-    } catch (const std::exception& error) {
-        return report_failure(parent.handle, error);
+    if (const int error = native(&what.native); error != MPI_SUCCESS) {
+        put_back(entry);
+        return error;
     }
-    activate(entry, parent);
+    try {
+        if (parent->group->rank().value == 0) what.context = take_context();
+        coll::Call call;
+        call.what = coll::Collective::broadcast;
+        call.bytes = sizeof what.context;
+        entry.request = parent->group->start(call, {nullptr, reinterpret_cast<std::byte*>(&what.context)});
+    } catch (const std::exception& error) {
+        put_back(entry);  // MPI's request goes on without us: those of collectives must not be freed
+        return report_failure(handle, error);
+    }
+    activate(entry, *parent);
     *request = entry.handle;
     return MPI_SUCCESS;
 }
@@ -51,6 +59,7 @@ int duplicate_in_background(Comm& parent, MPI_Comm* made, MPI_Request* request) 
 }  // namespace loom::mpi
 
 using loom::mpi::construct;
+using loom::mpi::duplicate_in_background;
 using loom::mpi::Members;
 
 extern "C" {
@@ -62,11 +71,15 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
     return construct(comm, made, [&] { return PMPI_Comm_dup_with_info(comm, info, made); });
 }
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    const loom::mpi::Guard guard;
-    loom::mpi::Comm* parent = loom::mpi::library().world == nullptr ? nullptr : loom::mpi::find_comm(comm);
-    if (parent == nullptr || parent->handed_back) return PMPI_Comm_idup(comm, made, request);
-    return loom::mpi::duplicate_in_background(*parent, made, request);
+    return duplicate_in_background(comm, made, request,
+                                   [&](MPI_Request* native) { return PMPI_Comm_idup(comm, made, native); });
 }
+#if MPI_VERSION >= 4
+int MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* request) {
+    return duplicate_in_background(
+        comm, made, request, [&](MPI_Request* native) { return PMPI_Comm_idup_with_info(comm, info, made, native); });
+}
+#endif
 int MPI_Comm_split(MPI_Comm comm, int colour, int key, MPI_Comm* made) {
     return construct(comm, made, [&] { return PMPI_Comm_split(comm, colour, key, made); });
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <climits>
 #include <cstring>
+#include <string>
 
+#include "loom/base/error.hpp"
 #include "mpi/abi/library.hpp"
 
 namespace loom::mpi {
@@ -38,12 +40,110 @@ constexpr Scalar integer() {
     }
 }
 
+// What a type was made of.
+struct Making {
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<MPI_Count> numbers;
+    std::vector<MPI_Aint> addresses;
+    std::vector<MPI_Datatype> parts;
+
+    explicit Making(MPI_Datatype handle);
+    ~Making();
+    Making(const Making&) = delete;
+    Making& operator=(const Making&) = delete;
+};
+
+#if MPI_VERSION >= 4
+int combiner_of(MPI_Datatype handle, MPI_Count (&lengths)[4]) {
+    int combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope_c(handle, &lengths[0], &lengths[1], &lengths[2], &lengths[3], &combiner);
+    return combiner;
+}
+#else
+int combiner_of(MPI_Datatype handle, int (&lengths)[3]) {
+    int combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(handle, &lengths[0], &lengths[1], &lengths[2], &combiner);
+    return combiner;
+}
+#endif
+
+Making::Making(MPI_Datatype handle) {
+#if MPI_VERSION >= 4
+    MPI_Count lengths[4] = {};
+    const MPI_Count& parts_there = lengths[3];
+#else
+    int lengths[3] = {};
+    const int& parts_there = lengths[2];
+#endif
+    combiner = combiner_of(handle, lengths);
+    if (combiner == MPI_COMBINER_NAMED) return;
+    std::vector<int> narrow(static_cast<std::size_t>(lengths[0]));
+    addresses.resize(static_cast<std::size_t>(lengths[1]));
+    parts.resize(static_cast<std::size_t>(parts_there));
+#if MPI_VERSION >= 4
+    numbers.resize(static_cast<std::size_t>(lengths[2]));
+    PMPI_Type_get_contents_c(handle, lengths[0], lengths[1], lengths[2], lengths[3], narrow.data(), addresses.data(),
+                             numbers.data(), parts.data());
+#else
+    PMPI_Type_get_contents(handle, lengths[0], lengths[1], lengths[2], narrow.data(), addresses.data(), parts.data());
+#endif
+    numbers.insert(numbers.begin(), narrow.begin(), narrow.end());
+}
+
+Making::~Making() {
+    for (MPI_Datatype& part : parts) {
+#if MPI_VERSION >= 4
+        MPI_Count lengths[4] = {};
+#else
+        int lengths[3] = {};
+#endif
+        if (combiner_of(part, lengths) != MPI_COMBINER_NAMED) PMPI_Type_free(&part);
+    }
+}
+
+Type examine(MPI_Datatype handle);
+void settle(MPI_Datatype handle, Type& type);
+
+// Of elements too large to try: whether they are made of parts that lie one behind the other. `type.size` bytes span as
+// many; a way to make types that is not known here counts as out of order, which costs time alone.
+bool built_in_order(MPI_Datatype handle, const Type& type) {
+    const Making making(handle);
+    std::vector<Type> parts;
+    for (const MPI_Datatype part : making.parts) {
+        parts.push_back(examine(part));
+        settle(part, parts.back());
+    }
+    const std::vector<MPI_Count>& numbers = making.numbers;
+    switch (making.combiner) {
+        case MPI_COMBINER_DUP:
+        case MPI_COMBINER_RESIZED:
+            return parts[0].dense;
+        case MPI_COMBINER_CONTIGUOUS:
+            return parts[0].contiguous;
+        case MPI_COMBINER_VECTOR:
+            return parts[0].contiguous && (numbers[0] == 1 || numbers[1] == numbers[2]);
+        case MPI_COMBINER_STRUCT: {
+            MPI_Aint end = type.first;
+            if (making.addresses.size() != parts.size()) return false;  // wide ones
+            for (std::size_t i = 0; i < parts.size(); ++i) {
+                const MPI_Count count = numbers[i + 1];
+                if (count == 0 || parts[i].size == 0) continue;
+                if (!parts[i].contiguous || making.addresses[i] != end) return false;
+                end += count * static_cast<MPI_Aint>(parts[i].size);
+            }
+            return true;
+        }
+        default:
+            return false;
+    }
+}
+
 // Whether packing an element changes nothing: a pattern of 16-bit numbers, their low bytes and then their high ones, is
 // packed and compared.
 bool packs_in_order(MPI_Datatype handle, const Type& type) {
     const auto bytes = static_cast<std::size_t>(type.span);
     if (type.size != bytes) return false;
-    if (bytes > (std::size_t{1} << 16)) return false;  // packing costs little beside such an element
+    if (bytes > (std::size_t{1} << 16)) return built_in_order(handle, type);
     std::vector<std::byte> memory(bytes + 1), packed(bytes + 1);
     for (const unsigned shift : {0u, 8u}) {
         for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<std::byte>(i >> shift);
@@ -119,13 +219,20 @@ int type_freed(MPI_Datatype handle, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
+// `step` answers MPI's code and how many bytes it took or made.
 template <class Step>
 void in_steps(const Piece& piece, Step&& step) {
-    const std::uint64_t most = piece.size == 0 ? INT_MAX : std::max<std::uint64_t>(1, INT_MAX / piece.size);
+    if (piece.size > INT_MAX) throw Error("MPI cannot pack an element of " + std::to_string(piece.size) + " bytes");
+    const std::uint64_t most = piece.size == 0 ? INT_MAX : INT_MAX / piece.size;
     for (std::uint64_t done = 0; done < piece.count;) {
         const std::uint64_t now = std::min(most, piece.count - done);
-        step(piece.memory + static_cast<MPI_Aint>(done) * piece.extent, static_cast<int>(now), done * piece.size,
-             static_cast<int>(std::min<std::uint64_t>(now * piece.size, INT_MAX)));
+        const int bytes = static_cast<int>(now * piece.size);
+        int position = 0;
+        const int error = step(piece.memory + static_cast<MPI_Aint>(done) * piece.extent, static_cast<int>(now),
+                               done * piece.size, bytes, &position);
+        if (error != MPI_SUCCESS || position != bytes)
+            throw Error("MPI did not pack or unpack " + std::to_string(bytes) + " bytes, but " +
+                        std::to_string(position));
         done += now;
     }
 }
@@ -213,16 +320,15 @@ void learn_types() {
 }
 
 void pack(const Piece& piece, std::byte* packed) {
-    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes) {
-        int position = 0;
-        PMPI_Pack(memory, count, piece.type, packed + at, bytes, &position, MPI_COMM_SELF);
+    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes, int* position) {
+        return PMPI_Pack(memory, count, piece.type, packed + at, bytes, position, MPI_COMM_SELF);
     });
 }
 
 void unpack(const Piece& piece, const std::byte* packed) {
-    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes) {
-        int position = 0;
-        PMPI_Unpack(const_cast<std::byte*>(packed) + at, bytes, &position, memory, count, piece.type, MPI_COMM_SELF);
+    in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes, int* position) {
+        auto* from = const_cast<std::byte*>(packed) + at;
+        return PMPI_Unpack(from, bytes, position, memory, count, piece.type, MPI_COMM_SELF);
     });
 }
 

@@ -40,7 +40,8 @@ struct Piece {
     MPI_Aint extent = 0;
     std::uint64_t at = 0;  // of the packed bytes in their buffer
 };
-// MPI counts with int: these go in as many calls as it takes.
+// MPI counts with int: these go in as many calls as it takes. Throw Error where MPI fails, or where one element is more
+// than an int holds.
 void pack(const Piece& piece, std::byte* packed);
 void unpack(const Piece& piece, const std::byte* packed);
 

@@ -127,7 +127,9 @@ const coll::Reduction* Baggage::add_reduction(MPI_Op op, MPI_Datatype handle, co
     foreign.op = op;
     foreign.handle = keep(handle);
     foreign.type = type;
-    foreign.reduction = {apply_foreign, &foreign, static_cast<std::uint32_t>(type.size), commutative};
+    // Of elements without data there are none on the way.
+    const auto element = static_cast<std::uint32_t>(std::max<std::uint64_t>(type.size, 1));
+    foreign.reduction = {apply_foreign, &foreign, element, commutative};
     return &foreign.reduction;
 }
 

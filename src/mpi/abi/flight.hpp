@@ -65,6 +65,7 @@ struct Preparation {
     coll::Buffers buffers{};
     const coll::Reduction* reduction = nullptr;
     std::unique_ptr<Baggage> baggage;
+    std::optional<Reason> refused{};  // why what is called wrong is not the program's fault
     struct Lists {
         std::vector<std::uint64_t> sent_bytes, sent_at, received_bytes, received_at;
     } & lists;

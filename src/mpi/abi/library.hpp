@@ -34,6 +34,7 @@ template <class Handle>
 struct Topology {
     std::vector<coll::Neighbours> by_rank;
     std::optional<coll::Grid> grid;
+    bool someone_alone = false;  // a rank that is nobody's neighbour: what it says of sizes means nothing
 };
 
 // What MPI told us in a callback is gone. With several threads in MPI such a callback must not wait for our lock: MPI

@@ -1,5 +1,6 @@
 // Memory of MPI's arguments as Loomband sees it: as it lies where it has no gaps, else by way of staging buffers.
 #include <algorithm>
+#include <climits>
 
 #include "mpi/abi/collectives.hpp"
 
@@ -44,6 +45,19 @@ Layout lay_out(const void* memory, const BlockList& list, std::vector<std::uint6
     return layout;
 }
 
+// False, and the call is handed back: an element that MPI cannot pack. Ranks that describe the same data by other types
+// would not know; that is the price.
+bool packable(Preparation& p, const Type& type) {
+    if (type.size > INT_MAX) p.refused = Reason::size;
+    return type.size <= INT_MAX;
+}
+
+bool all_packable(Preparation& p, const BlockList& list) {
+    for (std::uint32_t i = 0; i < list.blocks; ++i)
+        if (!packable(p, *type_at(list, i))) return false;
+    return true;
+}
+
 template <class Add>
 void stage(const void* memory, const BlockList& list, std::vector<std::uint64_t>& at, Add&& add) {
     for (std::uint32_t i = 0; i < list.blocks; ++i) {
@@ -61,8 +75,10 @@ Run input(Preparation& p, const void* memory, MPI_Count count, MPI_Datatype hand
     const auto elements = static_cast<std::uint64_t>(count);
     if (type->in_order(elements))
         p.buffers.input = static_cast<const std::byte*>(memory) + type->first;
-    else
+    else if (packable(p, *type))
         p.luggage().add_input(memory, elements, handle, *type);
+    else
+        return {0, true};
     return {elements * type->size, false};
 }
 
@@ -72,8 +88,10 @@ Run output(Preparation& p, void* memory, MPI_Count count, MPI_Datatype handle, B
     const auto elements = static_cast<std::uint64_t>(count);
     if (type->in_order(elements))
         p.buffers.output = static_cast<std::byte*>(memory) + type->first;
-    else
+    else if (packable(p, *type))
         p.luggage().add_output(memory, elements, handle, *type, way);
+    else
+        return {0, true};
     return {elements * type->size, false};
 }
 
@@ -82,8 +100,10 @@ bool input_blocks(Preparation& p, const void* memory, const BlockList& list) {
     if (!layout.good) return false;
     if (layout.direct)
         p.buffers.input = layout.base;
-    else
+    else if (all_packable(p, list))
         stage(memory, list, p.lists.sent_at, [&](auto... piece) { return p.luggage().add_input(piece...); });
+    else
+        return false;
     return true;
 }
 
@@ -92,8 +112,10 @@ bool output_blocks(Preparation& p, void* memory, const BlockList& list, Baggage:
     if (!layout.good) return false;
     if (layout.direct)
         p.buffers.output = layout.base;
-    else
+    else if (all_packable(p, list))
         stage(memory, list, p.lists.received_at, [&](auto... piece) { return p.luggage().add_output(piece..., way); });
+    else
+        return false;
     return true;
 }
 
@@ -109,17 +131,18 @@ bool root_between(Preparation& p, int root) {
     return root == MPI_ROOT || static_cast<std::uint32_t>(root) < p.comm.peers;
 }
 
+void even_list(std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& at, std::uint32_t blocks,
+               std::uint64_t whole) {
+    bytes.assign(blocks, blocks == 0 ? 0 : whole / blocks);
+    at.resize(blocks);
+    for (std::uint32_t i = 0; i < blocks; ++i) at[i] = i * bytes[i];
+}
+
 void list_blocks(Preparation& p, std::uint32_t given, std::uint64_t sent, std::uint64_t received) {
-    const auto lay_out = [](std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& at, std::uint32_t blocks,
-                            std::uint64_t whole) {
-        bytes.assign(blocks, whole / blocks);
-        at.resize(blocks);
-        for (std::uint32_t i = 0; i < blocks; ++i) at[i] = i * bytes[i];
-    };
     const bool gathers = p.call.what == coll::Collective::allgather;
     p.call.what = gathers ? coll::Collective::allgatherv : coll::Collective::alltoallv;
-    lay_out(p.lists.sent_bytes, p.lists.sent_at, given, sent);
-    lay_out(p.lists.received_bytes, p.lists.received_at, p.comm.peers, received);
+    even_list(p.lists.sent_bytes, p.lists.sent_at, given, sent);
+    even_list(p.lists.received_bytes, p.lists.received_at, p.comm.peers, received);
 }
 
 Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle) {
@@ -130,13 +153,18 @@ Verdict reduction(Preparation& p, MPI_Op op, MPI_Datatype handle) {
     if (p.reduction == nullptr) {
         // Between two groups not every rank is told the operation, so that all must do without knowing it: MPI reduces.
         if (kind.predefined && (!kind.arithmetic || !p.comm.groups)) return Reason::operation;
+        if (type->size > INT_MAX) return Reason::size;
         int commutes = 0;
         if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return wrong;
         p.reduction = p.luggage().add_reduction(op, handle, *type, commutes != 0);
     }
-    p.call.element = std::max(p.reduction->element, 1u);
+    p.call.element = p.reduction->element;
     p.call.commutative = p.reduction->commutative;
     return {};
+}
+
+std::uint64_t reduced_bytes(const Preparation& p, MPI_Count count, MPI_Datatype handle) {
+    return static_cast<std::uint64_t>(count) * (p.baggage != nullptr ? type_of(handle)->size : p.call.element);
 }
 
 // Our own loops take pairs with their padding, as they lie.

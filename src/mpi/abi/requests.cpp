@@ -54,7 +54,7 @@ bool duplicated(Entry& entry) {
         entry.error = PMPI_Test(&what.native, &flag, MPI_STATUS_IGNORE);
         what.native_done = flag != 0 || entry.error != MPI_SUCCESS;
     }
-    if (!what.native_done || !entry.request.finished()) return false;
+    if (!what.native_done || !entry.request.finished() || !entry.request.test()) return false;
     if (entry.error == MPI_SUCCESS) adopt_copy(*what.where, *entry.comm, what.context);
     return true;
 }
@@ -66,6 +66,10 @@ bool finished(Entry& entry) {
     return entry.request.finished() && entry.request.test();
 }
 
+int complain(const Entry& entry, const std::exception& error) {
+    return report_failure(entry.comm->freed ? MPI_COMM_WORLD : entry.comm->handle, error);
+}
+
 // Whatever the operation held.
 void settle(Entry& entry) {
     Library& all = library();
@@ -73,16 +77,23 @@ void settle(Entry& entry) {
     --all.active;
     if (entry.calls_mpi && --all.foreign == 0 && !all.threads) all.world->set_progress(all.progress);
     if (entry.baggage != nullptr) {
-        if (entry.error == MPI_SUCCESS) entry.baggage->after();
+        try {
+            if (entry.error == MPI_SUCCESS) entry.baggage->after();
+        } catch (const std::exception& error) {
+            entry.error = complain(entry, error);
+        }
         if (!entry.persistent) entry.baggage.reset();
     }
     entry.duplication.reset();
     operation_ended(*entry.comm);
 }
 
-void into_pool(Entry& entry) {
+}  // namespace
+
+void put_back(Entry& entry) {
     entry.state = Entry::State::idle;
     entry.calls_mpi = false;
+    entry.duplication.reset();
     entry.error = MPI_SUCCESS;
     requests().idle.push_back(&entry);
 }
@@ -95,15 +106,13 @@ void drop_persistent(Entry& entry) {
     std::erase_if(all.pool, [&](const std::unique_ptr<Entry>& one) { return one.get() == &entry; });
 }
 
-}  // namespace
-
 Entry& take_entry() {
     Requests& all = requests();
     if (all.idle.empty()) {
         // Those that the program gave up come back when they are finished.
         std::erase_if(all.abandoned, [](Entry* entry) {
             const bool over = completed(*entry);
-            if (over) into_pool(*entry);
+            if (over) put_back(*entry);
             return over;
         });
         if (all.idle.empty()) fill_pool(all.pool.size());
@@ -146,7 +155,7 @@ bool completed(Entry& entry) {
     try {
         if (!finished(entry)) return false;
     } catch (const std::exception& error) {
-        entry.error = report_failure(entry.comm->freed ? MPI_COMM_WORLD : entry.comm->handle, error);
+        entry.error = complain(entry, error);
     }
     settle(entry);
     return true;
@@ -161,7 +170,7 @@ int deliver(Entry& entry, MPI_Request* handle, MPI_Status* status) {
         return error;
     }
     *handle = MPI_REQUEST_NULL;
-    into_pool(entry);
+    put_back(entry);
     return error;
 }
 
@@ -170,7 +179,7 @@ void abandon(Entry& entry) {
         until([&] { return completed(entry); });
         drop_persistent(entry);
     } else if (completed(entry)) {
-        into_pool(entry);
+        put_back(entry);
     } else {
         requests().abandoned.push_back(&entry);
     }

@@ -42,6 +42,9 @@ struct Entry {
 // From the pool, idle.
 [[nodiscard]] Entry& take_entry();
 [[nodiscard]] Entry& make_persistent_entry();
+// Of one that is not started, or over.
+void put_back(Entry& entry);
+void drop_persistent(Entry& entry);
 // Null: not ours.
 [[nodiscard]] Entry* find_entry(MPI_Request handle);
 

@@ -33,8 +33,9 @@ Verdict take_over(Operation what, Form form, MPI_Comm handle, Prepare&& prepare,
     const Choice choice = choose(handle);
     Verdict verdict = choice.why;
     if (choice.comm != nullptr) {
-        Preparation p{*choice.comm, {}, {}, nullptr, nullptr, empty_lists()};
+        Preparation p{*choice.comm, {}, {}, nullptr, nullptr, {}, empty_lists()};
         verdict = prepare(p);
+        if (verdict && p.refused) verdict = p.refused;
         if (!verdict && p.call.in_place && choice.comm->groups) verdict = Reason::arguments;
         if (!verdict) {
             prepare::settle(p);
@@ -54,7 +55,12 @@ int start_nonblocking(Operation what, MPI_Comm handle, MPI_Request* request, Pre
     try {
         const auto use = [&](Preparation& p) {
             Entry& entry = take_entry();
-            begin(p, entry);
+            try {
+                begin(p, entry);
+            } catch (...) {
+                put_back(entry);
+                throw;
+            }
             *request = entry.handle;
         };
         return take_over(what, Form::nonblocking, handle, prepare, use) ? native() : MPI_SUCCESS;
@@ -68,7 +74,12 @@ int start_persistent(Operation what, MPI_Comm handle, MPI_Request* request, Prep
     try {
         const auto use = [&](Preparation& p) {
             Entry& entry = make_persistent_entry();
-            keep(p, entry);
+            try {
+                keep(p, entry);
+            } catch (...) {
+                drop_persistent(entry);
+                throw;
+            }
             *request = entry.handle;
         };
         return take_over(what, Form::persistent, handle, prepare, use) ? native() : MPI_SUCCESS;

@@ -90,6 +90,11 @@ std::unique_ptr<Topology> read_topology(MPI_Comm handle, std::uint32_t size) {
     if (kind == MPI_CART) read_grid(handle, size, *topology);
     if (kind == MPI_GRAPH) read_graph(handle, size, *topology);
     if (kind == MPI_DIST_GRAPH) read_distributed(handle, size, *topology);
+    topology->someone_alone = std::any_of(topology->by_rank.begin(), topology->by_rank.end(), [](const auto& beside) {
+        const auto absent = [](Rank rank) { return rank == coll::no_rank; };
+        return std::all_of(beside.sources.begin(), beside.sources.end(), absent) &&
+               std::all_of(beside.destinations.begin(), beside.destinations.end(), absent);
+    });
     return topology;
 }
 

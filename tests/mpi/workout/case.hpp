@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,20 @@ struct Case {
 // The number decides everything; the same on all ranks.
 [[nodiscard]] std::unique_ptr<Case> make_case(const Wardrobe& wardrobe, std::uint64_t number);
 
+inline int rank_in(MPI_Comm comm) {
+    int rank = 0;
+    PMPI_Comm_rank(comm, &rank);
+    return rank;
+}
+inline int size_of(MPI_Comm comm) {
+    int size = 0;
+    PMPI_Comm_size(comm, &size);
+    return size;
+}
+inline void expect(bool good, const char* what) {
+    if (!good) throw std::runtime_error(what);
+}
+
 // scenarios.cpp: each throws std::runtime_error with what went wrong.
 struct Scenario {
     const char* name;
@@ -77,5 +92,12 @@ struct Scenario {
     int least_ranks;
 };
 [[nodiscard]] const std::vector<Scenario>& scenarios();
+
+// corners.cpp
+void reductions_of_nothing(const Wardrobe&);
+void neighbours_of_few(const Wardrobe&);
+void large_elements(const Wardrobe&);
+void elements_beyond_2_gib(const Wardrobe&);
+void duplicates_with_info(const Wardrobe&);
 
 }  // namespace loom::workout

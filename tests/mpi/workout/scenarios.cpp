@@ -11,20 +11,6 @@ namespace loom::workout {
 
 namespace {
 
-int rank_in(MPI_Comm comm) {
-    int rank = 0;
-    PMPI_Comm_rank(comm, &rank);
-    return rank;
-}
-int size_of(MPI_Comm comm) {
-    int size = 0;
-    PMPI_Comm_size(comm, &size);
-    return size;
-}
-void expect(bool good, const char* what) {
-    if (!good) throw std::runtime_error(what);
-}
-
 // Rank 0 sits in a blocking call while a broadcast that passes through it is pending: the last rank lies behind rank 0
 // in most trees, and rank 1 sends only when it has the broadcast.
 template <class Receive, class Send>
@@ -69,6 +55,46 @@ void receive_while_broadcasting(const Wardrobe&) {
             expect(status.MPI_SOURCE == last && status.MPI_TAG == 6, "the status is wrong");
         },
         [&] { MPI_Send(&sent, 1, MPI_INT, 0, 6, MPI_COMM_WORLD); });
+}
+
+#if MPI_VERSION >= 4
+void wide_receive_while_broadcasting(const Wardrobe&) {
+    const int last = size_of(MPI_COMM_WORLD) - 1;
+    int got[3] = {}, sent = 9, swapped = rank_in(MPI_COMM_WORLD);
+    MPI_Status status;
+    stuck([&] { MPI_Recv_c(&got[0], 1, MPI_INT, last, 3, MPI_COMM_WORLD, &status); },
+          [&] { MPI_Send_c(&sent, 1, MPI_INT, 0, 3, MPI_COMM_WORLD); });
+    stuck(
+        [&] {
+            MPI_Message message = MPI_MESSAGE_NULL;
+            MPI_Mprobe(last, 4, MPI_COMM_WORLD, &message, &status);
+            MPI_Mrecv_c(&got[1], 1, MPI_INT, &message, &status);
+        },
+        [&] { MPI_Ssend_c(&sent, 1, MPI_INT, 0, 4, MPI_COMM_WORLD); });
+    stuck([&] { MPI_Sendrecv_replace_c(&swapped, 1, MPI_INT, last, 5, last, 5, MPI_COMM_WORLD, &status); },
+          [&] { MPI_Sendrecv_c(&sent, 1, MPI_INT, 0, 5, &got[2], 1, MPI_INT, 0, 5, MPI_COMM_WORLD, &status); });
+    if (rank_in(MPI_COMM_WORLD) == 0) {
+        expect(got[0] == 9 && got[1] == 9, "the message is wrong");
+        expect(swapped == 9, "the exchanged message is wrong");
+    }
+}
+#endif
+
+// A window in which rank 0 waits until the last has opened it, too.
+void windows_while_broadcasting(const Wardrobe&) {
+    int shown = 0;
+    MPI_Win window = MPI_WIN_NULL;
+    const auto use = [&] {
+        MPI_Win_create(&shown, sizeof shown, sizeof shown, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+        MPI_Win_lock_all(0, window);
+        MPI_Win_flush_local_all(window);
+        MPI_Win_unlock_all(window);
+        MPI_Win_free(&window);
+    };
+    const int rank = rank_in(MPI_COMM_WORLD), last = size_of(MPI_COMM_WORLD) - 1;
+    stuck(use, [&] { use(); });
+    if (rank != 0 && rank != last) use();
+    expect(window == MPI_WIN_NULL, "a window is left");
 }
 
 // The barrier is MPI's own where blocking collectives are not taken over.
@@ -284,6 +310,15 @@ void threads(const Wardrobe& wardrobe) {
 
 const std::vector<Scenario>& scenarios() {
     static const std::vector<Scenario> all = {
+        {"reductions_of_nothing", reductions_of_nothing, 1},
+        {"neighbours_of_few", neighbours_of_few, 2},
+        {"large_elements", large_elements, 1},
+        {"elements_beyond_2_gib", elements_beyond_2_gib, 1},
+#if MPI_VERSION >= 4
+        {"wide_receive_while_broadcasting", wide_receive_while_broadcasting, 2},
+        {"duplicates_with_info", duplicates_with_info, 1},
+#endif
+        {"windows_while_broadcasting", windows_while_broadcasting, 2},
         {"receive_while_broadcasting", receive_while_broadcasting, 2},
         {"blocking_collective_while_broadcasting", blocking_collective_while_broadcasting, 1},
         {"communicators_made_while_broadcasting", communicators_made_while_broadcasting, 1},
