@@ -256,6 +256,8 @@ void operation_ended(Comm& comm) {
 }
 
 void bury() {
+    // Ranks with several threads read their notes at different times; at the end all must have read all.
+    if (library().departed.any()) read_notes();
     std::erase_if(library().leaving, [](const std::unique_ptr<Comm>& comm) {
         const bool over = comm->pending == 0 && comm->farewell.finished();
         if (over) give_back(comm->context);
