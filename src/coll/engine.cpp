@@ -236,11 +236,10 @@ void Engine::listen() {
 void Engine::heard(void* engine, Rank from, transport::Tag tag, std::uint32_t fragment,
                    std::span<const std::byte> data) {
     Engine& self = *static_cast<Engine*>(engine);
+    ++self.fragments_heard_;  // also those that come when their broadcast is over
     for (Execution* execution = self.first_; execution != nullptr; execution = execution->next_)
-        if (execution->tag == tag.value && execution->program_.multicast && execution->prepared_.has_member(from)) {
-            ++self.fragments_heard_;
+        if (execution->tag == tag.value && execution->program_.multicast && execution->prepared_.has_member(from))
             return execution->hear(fragment, data);
-        }
 }
 
 void Engine::unlink(Execution& execution) {
