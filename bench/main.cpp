@@ -13,6 +13,7 @@
 #include "loom/base/file.hpp"
 #include "loom/routing/engine.hpp"
 #include "overlap.hpp"
+#include "ratios.hpp"
 #include "verbs.hpp"
 
 int main(int argc, char** argv) {
@@ -92,10 +93,14 @@ int main(int argc, char** argv) {
             overlap = measure_overlap(plan, wanted("overlap") ? OverlapWires::all : OverlapWires::between);
             all_ok = all_ok && overlap->ok();
         }
+        const std::vector<Ratio> beside_peers = ratios(lines, verbs, collectives, overlap);
+        const std::vector<Peer> peers = peers_of(beside_peers);
+        if (!beside_peers.empty()) print(beside_peers, peers);
         if (!json.empty()) {
             auto all = nlohmann::json::parse(to_json(lines, verbs));
             if (collectives) all["coll"] = nlohmann::json::parse(to_json(*collectives));
             if (overlap) all["overlap"] = nlohmann::json::parse(to_json(*overlap));
+            all["ratios"] = nlohmann::json::parse(to_json(beside_peers, peers));
             loom::write_file(json, all.dump(1) + "\n");
         }
     } catch (const loom::Error& error) {
