@@ -124,11 +124,14 @@ void World::State::stop_thread() {
     if (!shared) locked = false;
 }
 
-ProgressState automatic_progress(std::size_t ranks_here, std::uint32_t cores, std::uint32_t ranks) {
+ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::uint32_t ranks) {
+    const std::uint32_t cores = here.together;
     const std::string text = std::to_string(ranks_here) + (ranks_here == 1 ? " rank" : " ranks") + " on " +
                              std::to_string(cores) + (cores == 1 ? " core" : " cores");
     if (ranks == 1) return {Progress::manual, text + ": there is nobody to wait for"};
     if (ranks_here >= cores) return {Progress::manual, text + " leave none for a thread"};
+    if (here.own == 1)
+        return {Progress::manual, text + ", but this rank is kept on one, and a thread would be as well"};
     return {Progress::thread, text + " leave one for a thread"};
 }
 
@@ -138,7 +141,8 @@ void World::set_progress_from_environment() {
     if (asked == "auto") {
         const auto hosts = state_->transport.hosts();
         const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank().value]);
-        state_->progress = automatic_progress(static_cast<std::size_t>(here), transport::usable_cores(), size());
+        state_->progress = automatic_progress(static_cast<std::size_t>(here),
+                                              {transport::usable_cores(), state_->transport.cores()}, size());
         if (state_->progress.how == Progress::thread) state_->start_thread(Progress::thread);
         return;
     }

@@ -95,6 +95,10 @@ struct World::State {
 };
 
 // What LOOM_PROGRESS=auto means: a thread where a core is spare.
-[[nodiscard]] ProgressState automatic_progress(std::size_t ranks_here, std::uint32_t cores, std::uint32_t ranks);
+struct CoresHere {
+    std::uint32_t own = 1;       // that this process may run on
+    std::uint32_t together = 1;  // that the ranks of this host have between them
+};
+[[nodiscard]] ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::uint32_t ranks);
 
 }  // namespace loom::coll

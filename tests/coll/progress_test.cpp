@@ -267,13 +267,17 @@ TEST(Progress, a_real_time_thread_says_whether_it_is_one) {
 }
 
 TEST(Progress, by_itself_there_is_a_thread_only_where_a_core_is_spare) {
-    EXPECT_EQ(automatic_progress(1, 8, 1).how, Progress::manual);
-    EXPECT_EQ(automatic_progress(2, 2, 2).how, Progress::manual);
-    EXPECT_EQ(automatic_progress(4, 2, 4).how, Progress::manual);
-    EXPECT_EQ(automatic_progress(4, 2, 4).why, "4 ranks on 2 cores leave none for a thread");
-    EXPECT_EQ(automatic_progress(1, 2, 4).how, Progress::thread);
-    EXPECT_EQ(automatic_progress(3, 4, 3).how, Progress::thread);
-    EXPECT_EQ(automatic_progress(3, 4, 3).why, "3 ranks on 4 cores leave one for a thread");
+    EXPECT_EQ(automatic_progress(1, {8, 8}, 1).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(2, {2, 2}, 2).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(4, {2, 2}, 4).how, Progress::manual);
+    EXPECT_EQ(automatic_progress(4, {2, 2}, 4).why, "4 ranks on 2 cores leave none for a thread");
+    EXPECT_EQ(automatic_progress(1, {2, 2}, 4).how, Progress::thread);
+    EXPECT_EQ(automatic_progress(3, {4, 4}, 3).how, Progress::thread);
+    EXPECT_EQ(automatic_progress(3, {4, 4}, 3).why, "3 ranks on 4 cores leave one for a thread");
+    EXPECT_EQ(automatic_progress(4, {1, 2}, 4).why, "4 ranks on 2 cores leave none for a thread")
+        << "ranks that are bound";
+    EXPECT_EQ(automatic_progress(2, {2, 4}, 2).how, Progress::thread) << "a core of its own beside the rank's";
+    EXPECT_EQ(automatic_progress(2, {1, 3}, 2).how, Progress::manual) << "the spare core is out of the thread's reach";
     run_local(transport::usable_cores() + 1, [](World& world) {
         EXPECT_EQ(world.progress_state().how, Progress::manual);
         EXPECT_FALSE(world.state().thread.joinable());
