@@ -141,8 +141,8 @@ void demo_collective(Demo& demo) {
     table.row({"played on a simulated fabric of 4 hosts", fmt::format("{:.1f} us", played.microseconds())});
     demo.show(table);
     demo.say(
-        "   Beside {:.1f} us of computation both together took {:.1f} us: {:.0f} % of the allreduce was free (progress "
-        "is\n   {}).\n",
+        "   Beside {:.1f} us of computation both together took {:.1f} us: {:.0f} % of the allreduce was free\n"
+        "   (progress: {}).\n",
         compute, together, 100 * freed, said["progress"].get<std::string>());
 
     const Svg picture = report::draw_schedule(
