@@ -18,6 +18,7 @@ using testing::HasSubstr;
 
 TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const TemporaryFolder folder;
+    setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);  // where measured parameters would be kept
 
     const Outcome outcome = loom_program("demo --json " + folder.file("demo"));
 
