@@ -46,7 +46,6 @@ manager::LiveOptions live_options(const ManageOptions& options) {
 
 void manage_live(const ManageOptions& options) {
     manager::Settings settings;
-    settings.normal.reset();  // leave a real fabric as it was
     take_settings(options, settings);
     manager::LiveOptions how = live_options(options);
     ManageLog log(options.common, options.apply ? "ran" : "would run");
@@ -98,12 +97,11 @@ void add_manage(CLI::App& program, int& exit_code) {
     app->add_flag("--live", options->live, "Manage the subnet this machine is on, through infiniband-diags");
     for (const manager::SettingInfo& info : manager::setting_keys()) {
         const std::string key(info.key);
-        const std::string usual = key == "default" ? "found" : get(manager::Settings{}, key);
         app->add_option_function<std::string>(
                "--" + key, [options, key](const std::string& value) { options->settings.emplace_back(key, value); },
                std::string(info.summary))
             ->type_name(std::string(info.value))
-            ->default_str(usual)
+            ->default_str(get(manager::Settings{}, key))
             ->group("Manager");
     }
     app->add_flag("--apply", options->apply, "Change marking rates; without it a dry run shows what would be done")
@@ -121,7 +119,8 @@ void add_manage(CLI::App& program, int& exit_code) {
     app->add_option("--cc-key-file", options->key_file, "File with the congestion management key, where one is set")
         ->type_name("FILE")
         ->group("With --live");
-    app->add_option("--limit", options->limit, "Time limit of one command")
+    app->add_option("--limit", options->limit,
+                    "Time limit of one command; ibnetdiscover, which asks the whole subnet, has twelve times as long")
         ->type_name("TIME")
         ->group("With --live")
         ->capture_default_str();

@@ -6,7 +6,6 @@ namespace loom::cli {
 
 manager::Settings scenario_settings(const sim::Setup& setup) {
     manager::Settings settings;
-    settings.normal.reset();
     settings.tick = setup.options.packet.counter_tick;
     for (const sim::Setting& line : setup.manager) try {
             set(settings, line.key, line.value);

@@ -19,9 +19,27 @@ using fabric::PortCounters;
 
 namespace {
 
+constexpr int discovery_commands = 12;  // as long as so many commands: it asks every node of the subnet
+constexpr Time longest_command = seconds(100'000);
 constexpr std::uint64_t full = UINT32_MAX;          // where 32-bit counters stand still
 constexpr std::uint8_t last_known_port = 31;        // see marking_rate
 constexpr const char* wait_reset_mask = "0x10000";  // PortCounters, CounterSelect bit 16: PortXmitWait alone
+
+// A counter of 32 bits, in which resets of our own do not show.
+struct Narrow {
+    std::uint64_t shown = 0;         // when last read
+    std::uint64_t before_reset = 0;  // what our resets took away
+    bool reset = false;              // by us, since it was read
+
+    // What it counted, when it now shows `now`. One that shows no less was not reset, whatever the switch said; one
+    // that somebody else reset begins at 0 again, for all to see.
+    std::uint64_t total(std::uint64_t now) {
+        if (now < shown) before_reset = reset ? before_reset + shown : 0;
+        reset = false;
+        shown = now;
+        return before_reset + now;
+    }
+};
 
 enum class Tool : std::uint8_t { perfquery, ibccquery, ibccconfig, smpquery };
 
@@ -73,13 +91,17 @@ struct LiveFabric::State {
         CongestionSetting own;        // the port's, valid or not
         CongestionSetting effective;  // what counts: the port's, or its switch's
     };
+    struct NarrowCounters {
+        Narrow wait, congested;
+    };
 
     const fabric::Fabric& fabric;
     LiveOptions options;
     std::map<Tool, std::string> paths;
-    std::map<std::uint32_t, Switch> switches;      // by node
-    std::map<std::uint32_t, Found> found;          // by port, when first asked
-    std::map<std::uint32_t, std::uint16_t> would;  // by port, in a dry run
+    std::map<std::uint32_t, Switch> switches;        // by node
+    std::map<std::uint32_t, Found> found;            // by port, when first asked
+    std::map<std::uint32_t, std::uint16_t> would;    // by port, in a dry run
+    std::map<std::uint32_t, NarrowCounters> narrow;  // by port
     std::set<std::string> told;
     std::atomic<std::uint64_t> processes{0};
 
@@ -132,7 +154,7 @@ struct LiveFabric::State {
     Lid identified(NodeId node);
     void read_switch(NodeId node, std::span<const PortIndex> ports, std::span<PortCounters> counters);
     void read_congested(NodeId node, Lid lid, std::span<const PortNum> ports, std::span<PortCounters> counters);
-    void mind_limits(Lid lid, PortIndex port, const PortCounters& counters, bool narrow_wait);
+    void mind_limits(Lid lid, PortIndex port, PortCounters& counters, bool narrow_wait);
     CongestionSetting own_setting(Lid lid, PortNum port);
     const Found& setting(PortIndex port);
 };
@@ -183,21 +205,28 @@ void LiveFabric::State::read_congested(NodeId node, Lid lid, std::span<const Por
     });
 }
 
-// Narrow counters stand still at their end.
-void LiveFabric::State::mind_limits(Lid lid, PortIndex port, const PortCounters& counters, bool narrow_wait) {
+// Narrow counters stand still at their end: they are reset before that, where this is asked for, and summed up.
+void LiveFabric::State::mind_limits(Lid lid, PortIndex port, PortCounters& counters, bool narrow_wait) {
     const std::string lid_text = std::to_string(lid.value), port_text = std::to_string(fabric.port(port).number.value);
-    const auto mind = [&](const char* counter, std::uint64_t value, const Call& reset) {
-        if (options.reset_counters && value > full / 2) {
+    const auto mind = [&](const char* counter, std::uint64_t& value, Narrow& kept, const Call& reset) {
+        const std::uint64_t shown = value;
+        value = kept.total(shown);
+        if (options.reset_counters && shown > full / 2) {
             if (options.command) options.command(reset.shown);
-            if (options.apply == Apply::apply) (void)run(reset);
-        } else if (value == full) {
+            if (options.apply == Apply::dry_run) return;
+            (void)run(reset);
+            kept.reset = true;
+        } else if (shown == full) {
             remark(std::string(counter) + " of " + name(port) +
                    " is full and counts no more until someone resets it: " + reset.shown);
         }
     };
+    NarrowCounters& kept = narrow[port.value];
     if (narrow_wait)
-        mind("PortXmitWait", counters.xmit_wait, call(Tool::perfquery, {"-R", lid_text, port_text, wait_reset_mask}));
-    mind("PortXmitTimeCong", counters.xmit_cong_time, call(Tool::perfquery, {"-R", "--xmitcc", lid_text, port_text}));
+        mind("PortXmitWait", counters.xmit_wait, kept.wait,
+             call(Tool::perfquery, {"-R", lid_text, port_text, wait_reset_mask}));
+    mind("PortXmitTimeCong", counters.xmit_cong_time, kept.congested,
+         call(Tool::perfquery, {"-R", "--xmitcc", lid_text, port_text}));
 }
 
 void LiveFabric::State::read_switch(NodeId node, std::span<const PortIndex> ports, std::span<PortCounters> counters) {
@@ -317,7 +346,7 @@ std::uint64_t LiveFabric::processes() const {
 std::string discover(const LiveOptions& options) {
     std::vector<std::string> words{find_tool("ibnetdiscover")};
     for (const std::string& word : adapter_words(options)) words.push_back(word);
-    ChildResult result = run_child(words, std::max(options.limit, milliseconds(120'000)));
+    ChildResult result = run_child(words, std::min(options.limit, longest_command) * discovery_commands);
     if (result.status != 0) throw Error("ibnetdiscover: " + complaint(result));
     return std::move(result.out);
 }

@@ -151,7 +151,7 @@ const std::array keys{
     Key{{"wait", "TICKS", "T_W: a port suffers when it waited more ticks of a sweep for credits"},
         [](Settings& s, std::string_view v) { s.wait = number(v, 0, most64); },
         [](const Settings& s) { return std::to_string(s.wait); }},
-    Key{{"data", "WORDS", "T_D: a victim is relieved when it sends more words less than in the sweep before"},
+    Key{{"data", "WORDS", "T_D: a port that sends more words less than in the sweep before is no victim any more"},
         [](Settings& s, std::string_view v) { s.data = number(v, 0, most64); },
         [](const Settings& s) { return std::to_string(s.data); }},
     Key{{"intervals", "N", "T_I: sweeps that a port stays low at most, the lowering one counted"},

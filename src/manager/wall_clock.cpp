@@ -13,8 +13,13 @@ using Steady = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t asked_to_stop = 0;
 
+// The first signal of either kind asks; the next of either ends the program, as if nobody listened.
 extern "C" void ask_to_stop(int) {
     asked_to_stop = 1;
+    struct sigaction usual {};
+    usual.sa_handler = SIG_DFL;
+    sigaction(SIGINT, &usual, nullptr);
+    sigaction(SIGTERM, &usual, nullptr);
 }
 
 // How soon a request to stop is noticed.
@@ -32,7 +37,6 @@ WallClock::WallClock() : state_(std::make_unique<State>()) {
     asked_to_stop = 0;
     struct sigaction action {};
     action.sa_handler = ask_to_stop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
     sigaction(SIGINT, &action, &state_->old_interrupt);
     sigaction(SIGTERM, &action, &state_->old_terminate);
 }

@@ -103,6 +103,7 @@ TEST(Bounds, ProportionalNeverMarksLessThanItFound) {
     const Testbed testbed;
     Settings settings;
     settings.policy = *parse_policy("proportional");
+    settings.normal = 128;
     ByHand manager(testbed.fabric, settings);
     manager.parameters.rates[testbed.root.value] = 3;
     manager.sweep();

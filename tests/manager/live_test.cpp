@@ -236,6 +236,31 @@ TEST_F(Live, ResetsCountersBeyondHalfWhenToldTo) {
     EXPECT_THAT(calls(), testing::IsSupersetOf(commands_));
 }
 
+TEST_F(Live, CountsOnOverItsOwnResetsAndShowsThoseOfOthers) {
+    const std::string wait = "perfquery " + s2_ + " 23", reset = "perfquery -R " + s2_ + " 23 0x10000";
+    record("perfquery -x " + s2_ + " 23", extended(23, 200));
+    record("perfquery --xmitcc " + s2_ + " 23", congested(23, 900));
+    record("a while after", basic(23, 50));
+    script(reset, "cp '" + folder_.file("a while after") + "' '" + folder_.file(wait) + "'");
+    options_.reset_counters = true;
+    options_.apply = Apply::apply;
+    LiveFabric live(testbed_.fabric, options_);
+    const auto waited = [&](std::uint64_t shown) {
+        record(wait, basic(23, shown));
+        std::vector<fabric::PortCounters> counters(1);
+        live.read(ports({23}), counters);
+        return counters[0].xmit_wait;
+    };
+
+    EXPECT_EQ(waited(3'500'000'000u), 3'500'000'000u);  // and is reset
+    EXPECT_EQ(waited(70), 3'500'000'070u);
+    EXPECT_EQ(waited(3'000'000'000u), 6'500'000'000u);  // again
+    EXPECT_EQ(waited(3'000'000'100u), 6'500'000'100u);  // which the switch did not do, so it is asked once more
+    EXPECT_EQ(waited(8), 6'500'000'108u);
+    EXPECT_EQ(waited(5), 5u);  // somebody else
+    EXPECT_THAT(commands_, ElementsAre(reset, reset, reset));
+}
+
 TEST_F(Live, ADryRunShowsTheCommandAndRunsItNot) {
     record(port_query_ + s2_ + " 23", port_setting(1, 0, 15, 8, 128));
     LiveFabric live(testbed_.fabric, options_);
@@ -335,6 +360,25 @@ TEST_F(Live, PassesTheAdapterAndTheKeyAndShowsNoKey) {
 
     EXPECT_THAT(commands_,
                 ElementsAre("ibccconfig -C mlx5_1 -P 2 -c KEY SwitchPortCongestionSetting " + s2_ + " 23 1 0 15 8 1"));
+}
+
+TEST_F(Live, DiscoveryHasALimitToo) {
+    tool("ibnetdiscover", "exec sleep 1000");
+    options_.limit = milliseconds(5);
+
+    EXPECT_THAT(failure([&] { return discover(options_); }), HasSubstr("60 ms"));
+}
+
+TEST(TheWallClock, EndsTheProgramAtTheSecondSignalOfEitherKind) {
+    const auto both = [](int first, int second) {
+        const WallClock clock;
+        std::raise(first);
+        std::raise(second);
+    };
+
+    EXPECT_EXIT(both(SIGINT, SIGTERM), testing::KilledBySignal(SIGTERM), "");
+    EXPECT_EXIT(both(SIGTERM, SIGINT), testing::KilledBySignal(SIGINT), "");
+    EXPECT_EXIT(both(SIGINT, SIGINT), testing::KilledBySignal(SIGINT), "");
 }
 
 TEST(TheWallClock, SleepsUntilATimeAndNotBeyondARequestToStop) {

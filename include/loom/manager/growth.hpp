@@ -1,4 +1,4 @@
-// How much a counter grew between two reads, when counters wrap, are reset, or are read late.
+// How much a counter grew between two reads, when counters are reset or read late.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@ namespace loom::manager {
 struct Growth {
     enum class Kind : std::uint8_t {
         exact,
-        wrapped,   // exact, past the end of 32 bits
         at_least,  // the counter went backwards: it was reset, and this is what it counted since
     };
     std::uint64_t count = 0;
@@ -19,13 +18,10 @@ struct Growth {
     friend bool operator==(const Growth&, const Growth&) = default;
 };
 
-// A 32-bit counter that stood in its last quarter and now stands in its first has wrapped; one that went backwards
-// otherwise was reset. Exact while a sweep counts less than 2^30.
+// InfiniBand's counters never wrap: those of 32 bits stand still at their end, and those of 64 do not get there. So one
+// that went backwards was reset, wherever it stood before.
 [[nodiscard]] constexpr Growth growth(std::uint64_t before, std::uint64_t now) {
-    constexpr std::uint64_t span = std::uint64_t{1} << 32;
     if (now >= before) return {now - before, Growth::Kind::exact};
-    if (before < span && before >= span - span / 4 && now < span / 4)
-        return {now + span - before, Growth::Kind::wrapped};
     return {now, Growth::Kind::at_least};
 }
 

@@ -24,7 +24,7 @@ struct LiveOptions {
     std::string adapter;  // -C; empty: the tools' own choice
     unsigned adapter_port = 0;                       // -P; 0: the tools' own choice
     std::optional<std::uint64_t> cc_key;             // of congestion management; never printed
-    Time limit = milliseconds(10'000);               // for one command
+    Time limit = milliseconds(10'000);               // for one command; discover(): twelve times as long
     unsigned jobs = 8;                               // commands at once
     std::function<void(const std::string&)> remark;  // what is odd about the subnet, once each
     std::function<void(const std::string&)>
@@ -45,6 +45,7 @@ public:
     LiveFabric(const fabric::Fabric& fabric, LiveOptions options);
     ~LiveFabric() override;
 
+    // Counts go on over a reset by reset_counters, but for what is counted between the read and the reset.
     // A switch that answers no congestion counters is told in a remark; its ports count no congested time, so that only
     // those that lead to hosts can be found congested.
     void read(std::span<const PortIndex> ports, std::span<fabric::PortCounters> counters) override;
@@ -64,7 +65,7 @@ private:
 };
 
 // The time since it was made. While it lives, SIGINT and SIGTERM end sleep_until (which then returns false) instead of
-// the program; the second one ends the program. At most one at a time.
+// the program; the second signal of either kind ends the program. At most one at a time.
 class WallClock : public fabric::Clock {
 public:
     WallClock();
