@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <ostream>
+#include <string>
 
 #include "loom/base/error.hpp"
 
@@ -44,6 +47,30 @@ TEST_F(Files, AFailureHalfWayLeavesTheOldContentAndNoTemporary) {
                             }),
                  Error);
 
+    EXPECT_EQ(read_file(folder_ / "x"), "old");
+    EXPECT_EQ(entries(), 1u);
+}
+
+// A limit to what a process may write to a file stands for a full disk.
+TEST_F(Files, AFullDiskLeavesTheOldContentAndNoTemporary) {
+    write_file(folder_ / "x", "old");
+    rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+    rlimit small = before;
+    small.rlim_cur = 100;
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+
+    std::string message;
+    try {
+        write_file(folder_ / "x", std::string(1000, 'y'));
+    } catch (const IoError& error) {
+        message = error.what();
+    }
+    setrlimit(RLIMIT_FSIZE, &before);
+    std::signal(SIGXFSZ, handler);
+
+    EXPECT_THAT(message, HasSubstr("x: cannot write: File too large"));
     EXPECT_EQ(read_file(folder_ / "x"), "old");
     EXPECT_EQ(entries(), 1u);
 }

@@ -43,6 +43,11 @@ TEST(HostList, Compresses) {
     EXPECT_EQ(compress_host_list(Names{}), "");
 }
 
+TEST(HostList, CompressesNamesGivenTwiceToOne) {
+    EXPECT_EQ(compress_host_list(Names{"n2", "n1", "n2", "login", "n1", "login"}), "login,n[1-2]");
+    EXPECT_EQ(compress_host_list(Names{"n07", "n07"}), "n07");
+}
+
 TEST(HostList, CompressedListsExpandToTheSameNames) {
     for (std::uint64_t seed = 0; seed < 300; ++seed) {
         Random random(seed);

@@ -30,6 +30,19 @@ TEST(Svg, EscapesWhatComesFromOutside) {
     EXPECT_EQ(Svg::escaped("\xff"), "\xef\xbf\xbd");
 }
 
+TEST(Svg, ReplacesEveryByteOfWhatIsNoUnicode) {
+    const std::string gap = "\xef\xbf\xbd";
+
+    EXPECT_EQ(Svg::escaped("\xed\xa0\x80"), gap + gap + gap);  // the first surrogate
+    EXPECT_EQ(Svg::escaped("\xed\xbf\xbf"), gap + gap + gap);  // the last
+    EXPECT_EQ(Svg::escaped("\xc1\xbf"), gap + gap);            // too long a form
+    EXPECT_EQ(Svg::escaped("\xe0\x9f\xbf"), gap + gap + gap);  // the same
+    EXPECT_EQ(Svg::escaped("\xf0\x8f\xbf\xbf"), gap + gap + gap + gap);
+    EXPECT_EQ(Svg::escaped("\xf4\x90\x80\x80"), gap + gap + gap + gap);  // beyond Unicode
+    for (const char* good : {"\xed\x9f\xbf", "\xee\x80\x80", "\xe0\xa0\x80", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+        EXPECT_EQ(Svg::escaped(good), good);
+}
+
 TEST(Svg, KeepsNumbersShort) {
     EXPECT_EQ(Svg::number(1.0), "1");
     EXPECT_EQ(Svg::number(1.26), "1.3");
@@ -81,6 +94,11 @@ TEST(Histogram, HasOneBarForEachWholeNumber) {
     EXPECT_THAT(picture, HasSubstr("<title>3: 0</title>"));
 }
 
+TEST(Histogram, NeverHasMoreBarsThanAskedFor) {
+    EXPECT_EQ(count(histogram({}, {0, 4}, 5).document(), "<rect "), 5u);
+    EXPECT_EQ(count(histogram({}, {0, 5}, 5).document(), "<rect "), 5u);
+}
+
 TEST(Histogram, UsesIntervalsForOtherSamples) {
     std::vector<double> samples;
     for (int i = 0; i < 1000; ++i) samples.push_back(i / 7.0);
@@ -105,6 +123,22 @@ TEST(LinePlot, ThinsManyPointsToTheExtremes) {
 
     EXPECT_LT(picture.size(), 40000u);
     EXPECT_THAT(picture, HasSubstr("50</text>"));
+}
+
+TEST(LinePlot, GoesFromLeftToRightHoweverManyPointsThereAre) {
+    Series saw{"saw", {}};
+    for (int i = 0; i < 100000; ++i) saw.points.emplace_back(i, i % 300 < 150 ? 300 - i % 300 : i % 300);
+
+    const std::string picture = line_plot({"many", "x", "y"}, {saw}).document();
+
+    const std::regex place("[ML]([0-9.]+) ");
+    const std::string line = picture.substr(picture.find("<path d="));
+    double last = 0;
+    for (std::sregex_iterator at(line.begin(), line.end(), place), end; at != end; ++at) {
+        EXPECT_GE(std::stod((*at)[1]), last);
+        last = std::stod((*at)[1]);
+    }
+    EXPECT_GT(last, 600);
 }
 
 // Where the texts of the legend begin.

@@ -50,6 +50,22 @@ TEST(Summary, MergingAndWeightsEqualAddingOneByOne) {
     EXPECT_DOUBLE_EQ(left.max(), 49 * 49);
 }
 
+TEST(Summary, MergingKeepsTheExtremesOfBoth) {
+    Summary low, high;
+    low.add(1);
+    high.add(9);
+
+    Summary one = low, other = high;
+    one.merge(high);
+    other.merge(low);
+
+    for (const Summary& merged : {one, other}) {
+        EXPECT_DOUBLE_EQ(merged.min(), 1);
+        EXPECT_DOUBLE_EQ(merged.max(), 9);
+        EXPECT_DOUBLE_EQ(merged.mean(), 5);
+    }
+}
+
 TEST(Summary, ConfidenceIsStudentsInterval) {
     Summary summary;
     for (const double v : {1.0, 2.0, 3.0, 4.0, 5.0}) summary.add(v);
@@ -79,6 +95,18 @@ TEST(Histogram, KeepsEverySample) {
     EXPECT_DOUBLE_EQ(histogram.edge(3), 0.75);
     EXPECT_THROW(Histogram(1, 1, 3), Error);
     EXPECT_THROW(histogram.merge(Histogram(0, 2, 4)), Error);
+}
+
+TEST(Histogram, MergingAddsBinsAndTotals) {
+    Histogram one(0, 1, 2), other(0, 1, 2);
+    one.add(0.1, 3);
+    other.add(0.2);
+    other.add(0.7, 2);
+
+    one.merge(other);
+
+    EXPECT_EQ(one.counts(), (std::vector<std::uint64_t>{4, 2}));
+    EXPECT_EQ(one.total(), 6u);
 }
 
 }  // namespace

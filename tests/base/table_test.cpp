@@ -67,4 +67,11 @@ TEST(HumanBytes, ChoosesTheUnit) {
     EXPECT_EQ(human_bytes(std::size_t{300} << 20), "300 MiB");
 }
 
+TEST(HumanBytes, RoundsUpIntoTheNextUnit) {
+    EXPECT_EQ(human_bytes(1023), "1023 B");
+    EXPECT_EQ(human_bytes(1024), "1.0 KiB");
+    EXPECT_EQ(human_bytes((std::size_t{1} << 20) - 1000), "1023 KiB");
+    EXPECT_EQ(human_bytes((std::size_t{1} << 20) - 1), "1.0 MiB");
+}
+
 }  // namespace

@@ -48,7 +48,9 @@ TEST(Text, CursorStaysWhenThereIsNothing) {
     EXPECT_FALSE(cursor.take(std::string_view("xy")));
     EXPECT_EQ(cursor.rest(), "\"open");
     EXPECT_EQ(Cursor("").peek(), '\0');
-    EXPECT_FALSE(Cursor("0xg").take_hex());
+    Cursor no_digits("0xg");
+    EXPECT_FALSE(no_digits.take_hex());
+    EXPECT_EQ(no_digits.rest(), "0xg");
 }
 
 TEST(Text, ExcerptIsShortAndPrintable) {
