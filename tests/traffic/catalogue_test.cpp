@@ -155,6 +155,15 @@ TEST(Pattern, PermutationSkipsFixedPoints) {
     }
 }
 
+TEST(Pattern, PermutationsDifferFromStageToStage) {
+    const auto pattern = make_pattern("permutation:10", 50, 1);
+    std::set<Numbers> seen;
+
+    for (std::size_t s = 0; s < 10; ++s) seen.insert(stage_of(*pattern, s));
+
+    EXPECT_EQ(seen.size(), 10u);
+}
+
 TEST(Pattern, OneRankSendsNothing) {
     for (const PatternKind& kind : pattern_kinds()) {
         if (kind.name == "pairs" || kind.name == "goal") continue;

@@ -79,6 +79,22 @@ TEST(Goal, ReadsWhatItWrote) {
         }
 }
 
+TEST(Goal, KeepsTheOrderOfItsEdges) {
+    const Schedule schedule = read_goal(
+        "num_ranks 1\nrank 0 {\nl1: calc 1\nl2: calc 1\nl3 requires l1\nl2 requires l1\nl3: calc 1\n}\n", "x");
+
+    EXPECT_THAT(schedule.successors(0), ElementsAre(Successor{2, false}, Successor{1, false}));
+}
+
+TEST(Goal, RoundsWorkToTheNearestNanosecond) {
+    ScheduleBuilder builder(1);
+    for (const std::int64_t ps : {499, 501, 1499, 1501, 2000}) builder.compute(Rank{0}, picoseconds(ps));
+
+    const std::string text = written(builder.build());
+
+    EXPECT_EQ(text, "num_ranks 1\n\nrank 0 {\nl1: calc 0\nl2: calc 1\nl3: calc 1\nl4: calc 2\nl5: calc 2\n}\n");
+}
+
 TEST(Goal, HasNoWordForReduce) {
     ScheduleBuilder builder(1);
     builder.add(Rank{0}, {.amount = 10, .peer = {}, .kind = OpKind::reduce});
@@ -146,6 +162,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"num_ranks 1\nrank 0 {\nl1: calc 1\nl1 requires 7\n}", 4, "expected the label"},
         Bad{"num_ranks 1\nrank 0 {\nl1: calc 1 2\n}", 3, "expected the end of the statement"},
         Bad{"num_ranks 1\nrank 0 {\nl1: calc 1\nl2: calc 1\nl1 requires l2\nl2 requires l1\n}", 2, "waits for itself"},
+        Bad{"/* one\ntwo\n*/ num_ranks 1\n// four\nrank 0 {\nl1: calk 1\n}", 6, "expected \"send\""},
         Bad{"num_ranks 1\n/* \nrank 0 {\n}", 2, "expected the end of the comment"}));
 
 }  // namespace

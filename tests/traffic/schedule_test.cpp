@@ -119,6 +119,18 @@ TEST(Schedule, RefusesACircle) {
     EXPECT_THAT(message_of([&] { (void)builder.build(); }), testing::HasSubstr("rank 1: operation 1 waits for itself"));
 }
 
+TEST(Schedule, TakesEdgesToEarlierOperationsInEveryRank) {
+    ScheduleBuilder builder(3);
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+        for (int i = 0; i < 3; ++i) builder.compute(Rank{rank}, nanoseconds(1));
+        builder.require(Rank{rank}, 0, 2);
+    }
+
+    const Schedule schedule = builder.build();
+
+    for (std::uint32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(schedule.waits_for(schedule.first(Rank{rank})), 1u);
+}
+
 TEST(Schedule, RefusesAnOperationThatWaitsForItself) {
     ScheduleBuilder builder(1);
     builder.compute(Rank{0}, nanoseconds(1));

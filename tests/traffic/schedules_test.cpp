@@ -63,6 +63,14 @@ TEST(Schedules, BinomialDoublesTheSenders) {
     EXPECT_EQ(schedule.waits_for(schedule.first(Rank{2}) + 1), 1u);
 }
 
+TEST(Schedules, BinomialSendsOneAfterTheOther) {
+    const Schedule schedule = make_schedule("binomial", 8);
+
+    EXPECT_EQ(schedule.ops(Rank{0}).size(), 3u);
+    EXPECT_THAT(schedule.successors(0), ElementsAre(Successor{1, false}));
+    EXPECT_THAT(schedule.successors(1), ElementsAre(Successor{2, false}));
+}
+
 TEST(Schedules, DisseminationSendsAfterTheLastReceive) {
     const Schedule schedule = make_schedule("dissemination", 4, {.bytes = 1});
 
@@ -145,6 +153,23 @@ TEST(FromPattern, BarrierTellsEveryone) {
                                                    send(2, 1, 1), receive(1, 1, 1), send(2, 10), receive(1, 10)));
     for (OpIndex op = 2; op < 8; ++op) EXPECT_EQ(schedule.waits_for(op), 2u);
     EXPECT_TRUE(balanced(schedule));
+}
+
+TEST(FromPattern, DoesNotJoinUpToEightOperations) {
+    const PatternPtr twice = read_pairs("0 1\n0 2\n0 3\n0 4\n0 5\n0 6\n0 7\n0 8\n\n0 1\n", "pairs", 10);
+
+    const Schedule schedule = from_pattern(*twice, 10, Parting::own);
+
+    ASSERT_EQ(schedule.ops(Rank{0}).size(), 9u);
+    EXPECT_EQ(schedule.waits_for(8), 8u);
+}
+
+TEST(FromPattern, EachRankAfterItsLastStageOfMany) {
+    const Schedule schedule = from_pattern(*make_pattern("shift", 6), 10, Parting::own);
+
+    for (std::uint32_t rank = 0; rank < 6; ++rank)
+        for (OpIndex op = 0; op < 10; ++op)
+            EXPECT_EQ(schedule.waits_for(schedule.first(Rank{rank}) + op), op < 2 ? 0u : 2u);
 }
 
 TEST(FromPattern, JoinsManyOperations) {
