@@ -81,6 +81,40 @@ TEST(Bisection, StopsWhenNarrowEnoughAndThreadsAgree) {
     EXPECT_EQ(one.histogram.total(), static_cast<std::uint64_t>(one.bandwidth.count()));
 }
 
+TEST(Bisection, RanksOnOneHostGetAllTheyAskFor) {
+    Case c = make_case(pgft({.children = {2}, .parents = {1}}), "minhop");
+    c.placement.hosts.assign(4, c.placement.hosts.front());
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Bisection result = effective_bisection(routes, {.samples = 10});
+
+    EXPECT_DOUBLE_EQ(result.bandwidth.mean(), 1.0);
+    EXPECT_EQ(result.by_congestion, (std::vector<std::uint64_t>{0, 20}));
+}
+
+TEST(Bisection, PlaceKeepersTakeNoPart) {
+    Case c = make_case(pgft({.children = {4}, .parents = {1}}), "minhop");
+    c.placement.hosts.insert(c.placement.hosts.begin() + 2, 3, no_port);
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Bisection result = effective_bisection(routes, {.samples = 10});
+
+    EXPECT_EQ(result.by_congestion, (std::vector<std::uint64_t>{0, 20}));
+}
+
+TEST(Bisection, DrawsEveryPatternAfresh) {
+    const Case c = make_case(pgft(fabric::kary_tree(4, 2)), "random");
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    std::vector<std::uint64_t> four_times = effective_bisection(routes, {.samples = 256}).by_congestion;
+    for (std::uint64_t& pairs : four_times) pairs *= 4;
+
+    const Bisection result = effective_bisection(routes, {.samples = 1024});
+
+    EXPECT_EQ(result.bandwidth.count(), 1024);
+    EXPECT_NE(result.by_congestion, four_times);
+}
+
 TEST(Bisection, NeedsTwoHosts) {
     const Case c = make_case(pgft({.children = {1}, .parents = {1}}), "minhop");
     const Routes routes(*c.graph, c.tables, c.placement);

@@ -180,14 +180,89 @@ TEST(Contention, FasterUplinksWeighLess) {
     const Routes routes(*c.graph, c.tables, c.placement);
 
     const Contention result = contention(routes, *traffic::make_pattern("shift:3", 6));
+    const Contention all_stages = contention(routes, *traffic::make_pattern("shift", 6));
 
     EXPECT_EQ(result.worst, 3u);
     EXPECT_DOUBLE_EQ(result.weighted_worst, 1.0);
+    EXPECT_DOUBLE_EQ(all_stages.weighted_worst, 1.0);
+    EXPECT_DOUBLE_EQ(all_stages.weighted_mean, 1.0);
     const auto hot = hottest(routes, result, 2);
     ASSERT_EQ(hot.size(), 2u);
     EXPECT_EQ(routes.describe(hot[0].link), "left port 8 -> right port 8");
     EXPECT_EQ(hot[0].peak, 3u);
     EXPECT_EQ(hottest(routes, result, 100, HostLinks::ignore).size(), 2u);
+}
+
+TEST(Contention, AFlowWeighsWhatTheSlowerOfItsHostsTakes) {
+    fabric::Fabric fabric;
+    const NodeId middle = fabric.add_node(fabric::NodeKind::switch_, 4, "middle");
+    const fabric::Width widths[] = {fabric::Width::x12, fabric::Width::x1, fabric::Width::x4};
+    for (std::uint8_t i = 1; i <= 3; ++i) {
+        const NodeId host = fabric.add_node(fabric::NodeKind::host, 1, "h" + std::to_string(i));
+        fabric.connect(middle, PortNum{i}, host, PortNum{1}, {widths[i - 1], fabric::Speed::qdr});
+    }
+    const Case c = make_case(std::move(fabric), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+
+    const Contention down = contention(routes, *traffic::make_pattern("scatter", 3));
+    const Contention up = contention(routes, *traffic::make_pattern("gather", 3));
+
+    EXPECT_DOUBLE_EQ(down.weighted_worst, 1.0);  // the links of the two receivers are full
+    EXPECT_DOUBLE_EQ(up.weighted_worst, 1.0);
+    EXPECT_EQ(down.worst, 2u);
+}
+
+// More than 65,536 links, which 16 bits cannot number.
+TEST(Contention, KeptPathsOfManyLinksEqualWalkedOnes) {
+    fabric::Fabric fabric;
+    std::vector<NodeId> leaves;
+    for (int i = 0; i < 260; ++i)
+        leaves.push_back(fabric.add_node(fabric::NodeKind::switch_, 254, "l" + std::to_string(i)));
+    const NodeId left = fabric.add_node(fabric::NodeKind::switch_, 254, "left");
+    const NodeId right = fabric.add_node(fabric::NodeKind::switch_, 254, "right");
+    fabric.connect(left, PortNum{254}, right, PortNum{254});
+    for (std::uint32_t i = 0; i < leaves.size(); ++i)
+        fabric.connect(leaves[i], PortNum{254}, i % 2 == 0 ? left : right,
+                       PortNum{static_cast<std::uint8_t>(1 + i / 2)});
+    for (std::uint32_t i = 0; i < 12; ++i) {
+        const NodeId host = fabric.add_node(fabric::NodeKind::host, 1, "h" + std::to_string(i));
+        fabric.connect(host, PortNum{1}, leaves[i < 6 ? i / 2 : 259 - i / 2],
+                       PortNum{static_cast<std::uint8_t>(1 + i % 2)});
+    }
+    const Case c = make_case(std::move(fabric), "minhop");
+    const Routes kept(*c.graph, c.tables, c.placement);
+    const Routes walked(*c.graph, c.tables, c.placement, walk_each_time);
+    const auto pattern = traffic::make_pattern("shift", 12);
+
+    const Contention a = contention(kept, *pattern);
+    const Contention b = contention(walked, *pattern);
+
+    ASSERT_GT(kept.link_count(), 65536u);
+    ASSERT_TRUE(kept.kept());
+    EXPECT_EQ(a.per_stage, b.per_stage);
+    EXPECT_EQ(a.total, b.total);
+    EXPECT_EQ(a.unrouted, 0u);
+}
+
+TEST(Contention, HottestLinksAreInOrderOfPeakThenTotalThenNumber) {
+    const Case c = make_case(pgft({.children = {2, 2}, .parents = {1, 1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+    Contention counted;
+    counted.peak.assign(routes.link_count(), 0);
+    counted.total.assign(routes.link_count(), 0);
+    const auto set = [&](LinkIndex link, std::uint32_t peak, std::uint64_t total) {
+        counted.peak[link] = peak;
+        counted.total[link] = total;
+    };
+    set(1, 2, 5);
+    set(2, 2, 9);
+    set(3, 2, 9);
+    set(4, 3, 3);
+
+    std::vector<LinkIndex> links;
+    for (const HotLink& hot : hottest(routes, counted, 10)) links.push_back(hot.link);
+
+    EXPECT_EQ(links, (std::vector<LinkIndex>{4, 2, 3, 1}));
 }
 
 TEST(Contention, PathsAreNamedFromEndToEnd) {
@@ -233,6 +308,7 @@ TEST(Bounds, EqualTheReferenceOnRandomFabrics) {
         Random random(seed + 1000);
         Case c = make_case(test::random_fabric(random), "random", 0, seed);
         if (c.placement.ranks() < 2) continue;
+        if (seed % 3 == 0) test::spoil(c, random, 1 + random.below(40));
         const Routes routes(*c.graph, c.tables, c.placement);
         const auto pattern =
             traffic::make_pattern(seed % 2 == 0 ? "dissemination" : "bisect:3", c.placement.ranks(), seed);
@@ -251,7 +327,7 @@ TEST(Bounds, EqualTheReferenceOnRandomFabrics) {
                 sum += here;
             }
             max_sum += most;
-            average_sum += sum / static_cast<double>(slow.routes.size());
+            average_sum += slow.routes.empty() ? 1 : sum / static_cast<double>(slow.routes.size());
         }
         const auto rounds = static_cast<double>(pattern->stages());
 
@@ -260,6 +336,20 @@ TEST(Bounds, EqualTheReferenceOnRandomFabrics) {
         EXPECT_NEAR(sums.sum_max, max_sum / rounds, 1e-12);
         EXPECT_NEAR(sums.sum_average, average_sum / rounds, 1e-12);
     }
+}
+
+TEST(Bounds, CountTheLinksOfHostsOnlyWhereAsked) {
+    const Case c = make_case(pgft({.children = {9}, .parents = {1}}), "minhop");
+    const Routes routes(*c.graph, c.tables, c.placement);
+    const auto pattern = traffic::make_pattern("gather", 9);
+
+    const Bounds all = bandwidth_bounds(routes, *pattern, {.mappings = 5});
+    const Bounds inner = bandwidth_bounds(routes, *pattern, {.mappings = 5, .host_links = HostLinks::ignore});
+
+    EXPECT_DOUBLE_EQ(all.sum_max.mean(), 8.0);
+    EXPECT_DOUBLE_EQ(inner.sum_max.mean(), 1.0);
+    EXPECT_DOUBLE_EQ(round_sums(routes, *pattern).sum_average, 8.0);
+    EXPECT_DOUBLE_EQ(round_sums(routes, *pattern, HostLinks::ignore).sum_average, 1.0);
 }
 
 TEST(Bounds, LowerIsNeverAboveUpperAndThreadsAgree) {

@@ -180,6 +180,14 @@ TEST(Mapping, NeverWorseAndTheSameForTheSameSeed) {
     }
 }
 
+TEST(Mapping, ValuesAreThoseOfTheMetricAskedFor) {
+    const MapMetrics metrics{1, 2, 3};
+
+    EXPECT_EQ(value_of(metrics, Metric::sum_of_maxima), 1u);
+    EXPECT_EQ(value_of(metrics, Metric::sum_of_routes), 2u);
+    EXPECT_EQ(value_of(metrics, Metric::link_traversals), 3u);
+}
+
 TEST(Mapping, WrongMappingsAreRefused) {
     const Case c = sixteen_hosts();
     const Routes routes(*c.graph, c.tables, c.placement);
