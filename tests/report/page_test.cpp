@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <regex>
+#include <utility>
+
 #include "loom/base/error.hpp"
 #include "loom/fabric/generate.hpp"
+#include "loom/routing/check.hpp"
 #include "loom/routing/engine.hpp"
 
 namespace {
@@ -69,6 +74,44 @@ TEST(Findings, PutThePeakOnThePortItLeavesFrom) {
     EXPECT_EQ(findings.hottest.front().peak, findings.shift.worst);
 }
 
+TEST(Findings, TellTheTwoDirectionsOfACableApart) {
+    fabric::Fabric fabric;
+    const NodeId left = fabric.add_node(fabric::NodeKind::switch_, 8, "left");
+    const NodeId right = fabric.add_node(fabric::NodeKind::switch_, 8, "right");
+    for (const PortNum port : {PortNum{7}, PortNum{8}}) fabric.connect(left, port, right, port);
+    for (std::uint8_t i = 1; i <= 4; ++i)
+        fabric.connect(fabric.add_node(fabric::NodeKind::host, 1, "h" + std::to_string(i)), PortNum{1},
+                       i <= 2 ? left : right, PortNum{i});
+    fabric.assign_lids();
+    const routing::SwitchGraph graph(fabric);
+    routing::Tables tables = tables_by("minhop", graph);
+    for (const routing::Destination& d : graph.host_destinations())  // to the right by port 7, to the left by 8
+        tables.set(1 - d.sw, d.lid, graph.node(d.sw) == right ? 7 : 8);
+
+    const Findings findings = find(graph, &tables);
+
+    EXPECT_EQ(findings.load[fabric.port_index(left, PortNum{7}).value], 2);
+    EXPECT_EQ(findings.load[fabric.port_index(right, PortNum{7}).value], 0);
+    EXPECT_EQ(findings.load[fabric.port_index(right, PortNum{8}).value], 2);
+    EXPECT_EQ(findings.load[fabric.port_index(left, PortNum{8}).value], 0);
+}
+
+TEST(Findings, SeeCablesInsideALevelOnceAndRouteAroundTheTree) {
+    fabric::Pgft parameters = fabric::kary_tree(4, 2);
+    parameters.radix = 9;
+    fabric::Fabric tree = fabric::pgft(parameters);
+    const auto leaves = fabric::find_levels(tree).leaf_order;
+    tree.connect(leaves[0], PortNum{9}, leaves[1], PortNum{9});
+    tree.assign_lids();
+
+    const Findings findings = find(routing::SwitchGraph(tree), nullptr);
+
+    EXPECT_EQ(findings.level_lines[0].inside, 1u);
+    EXPECT_EQ(findings.level_lines[1].inside, 0u);
+    EXPECT_EQ(findings.engine, "sssp");
+    EXPECT_TRUE(findings.routed_here);
+}
+
 TEST(Findings, RouteFirstWhenThereAreNoTables) {
     const fabric::Fabric tree = small_tree();
     const routing::SwitchGraph graph(tree);
@@ -94,6 +137,91 @@ TEST(Findings, SayWhatIsWrongWithBrokenTables) {
     EXPECT_EQ(verdict_on(findings, "Reachable").kind, Verdict::Kind::bad);
     EXPECT_EQ(verdict_on(findings, "Loop-free").kind, Verdict::Kind::good);
     EXPECT_EQ(findings.shift.unrouted, 15u);
+}
+
+TEST(Findings, CallARouteToTheWrongPortLost) {
+    const fabric::Fabric tree = small_tree();
+    const routing::SwitchGraph graph(tree);
+    routing::Tables tables = tables_by("minhop", graph);
+    const auto hosts = graph.host_destinations();
+    tables.set(hosts[0].sw, hosts[0].lid, hosts[1].port);
+
+    const Findings findings = find(graph, &tables);
+
+    EXPECT_FALSE(findings.valid);
+    EXPECT_EQ(verdict_on(findings, "Reachable").kind, Verdict::Kind::bad);
+    EXPECT_THAT(verdict_on(findings, "Reachable").answer, HasSubstr("8 of "));  // from every switch
+}
+
+TEST(Findings, SayHowManyRoutesTakeADetour) {
+    const fabric::Fabric ring = [] {
+        fabric::Fabric made = fabric::torus({.dimensions = {5}});
+        made.assign_lids();
+        return made;
+    }();
+    const routing::SwitchGraph graph(ring);
+    routing::Tables tables = tables_by("minhop", graph);
+
+    EXPECT_EQ(verdict_on(find(graph, &tables), "Short").kind, Verdict::Kind::good);
+    EXPECT_THAT(verdict_on(find(graph, &tables), "Short").answer, HasSubstr("the longest crosses 2 cables"));
+
+    const routing::Destination target = graph.host_destinations()[0];
+    routing::SwitchIndex before = target.sw, at = graph.next(graph.channel(target.sw, 2));
+    for (int step = 0; step < 2; ++step) {  // from there and from the next switch the long way round
+        unsigned port = 1;
+        while (graph.next(graph.channel(at, port)) == routing::none || graph.next(graph.channel(at, port)) == before)
+            ++port;
+        tables.set(at, target.lid, static_cast<std::uint8_t>(port));
+        before = std::exchange(at, graph.next(graph.channel(at, port)));
+    }
+    const Verdict round = verdict_on(find(graph, &tables), "Short");
+
+    EXPECT_EQ(round.kind, Verdict::Kind::note);
+    EXPECT_THAT(round.answer, HasSubstr("2 of 20 pairs of hosts take a detour, of 3 hops at most"));
+}
+
+TEST(Findings, NameTheMostUnevenCables) {
+    fabric::Fabric tree = fabric::pgft(fabric::kary_tree(4, 3));
+    tree.assign_lids();
+    const routing::SwitchGraph graph(tree);
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        routing::RouteOptions options;
+        options.seed = seed;
+        const routing::Tables tables = routing::find_engine("random").route(graph, options).tables;
+        const auto balance = routing::check(graph, tables).balance;
+        const auto worst = std::max_element(balance.begin(), balance.end(), [](const auto& a, const auto& b) {
+            return static_cast<double>(a.most) / a.mean < static_cast<double>(b.most) / b.mean;
+        });
+
+        const Verdict verdict = verdict_on(find(graph, &tables, {.bisection_samples = 2}), "Balanced");
+
+        EXPECT_THAT(verdict.answer,
+                    HasSubstr(std::string(worst->direction == routing::Direction::up ? "up from" : "down to") +
+                              " level " + std::to_string(worst->level) + ": " + std::to_string(worst->least) + " to " +
+                              std::to_string(worst->most) + " routes"))
+            << seed;
+    }
+}
+
+// Twelve hosts with one cable for each four: stages 1, 2, 3, 4, 4, 4, 4, 4, 3, 2, 1.
+fabric::Fabric thin_tree() {
+    fabric::Fabric tree = fabric::pgft({.children = {4, 3}, .parents = {1, 1}});
+    tree.assign_lids();
+    return tree;
+}
+
+TEST(Findings, CountEveryNthStage) {
+    const fabric::Fabric tree = thin_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const Findings second = find(graph, &tables, {.most_pairs = 66});
+    const Findings third = find(graph, &tables, {.most_pairs = 44});
+
+    EXPECT_EQ(second.stage_step, 2u);
+    EXPECT_THAT(second.shift.per_stage, testing::ElementsAre(1, 3, 4, 4, 3, 1));
+    EXPECT_EQ(third.stage_step, 3u);
+    EXPECT_THAT(third.shift.per_stage, testing::ElementsAre(1, 4, 4, 2));
 }
 
 TEST(Findings, CountStagesAtIntervalsWhenThereAreTooMany) {
@@ -128,6 +256,31 @@ TEST(Page, IsOneFileThatFetchesNothing) {
     for (const char* heading : {"Picture", "Levels", "Checks", "Contention", "Effective bisection bandwidth"})
         EXPECT_THAT(page, HasSubstr(std::string("<h2>") + heading + "</h2>"));
     EXPECT_THAT(page, HasSubstr("Loomband 1.2.3"));
+}
+
+TEST(Page, NamesTheDistanceOfTheWorstStage) {
+    const fabric::Fabric tree = thin_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    EXPECT_THAT(html_page(tree, find(graph, &tables)), HasSubstr("In the worst, distance 4, 4 flows share one"));
+    EXPECT_THAT(html_page(tree, find(graph, &tables, {.most_pairs = 66})),
+                HasSubstr("In the worst, distance 5, 4 flows share one"));
+}
+
+TEST(Page, DrawsEveryPatternOfTheBisection) {
+    const fabric::Fabric tree = thin_tree();
+    const routing::SwitchGraph graph(tree);
+    const routing::Tables tables = tables_by("minhop", graph);
+
+    const std::string page = html_page(tree, find(graph, &tables, {.bisection_samples = 500}));
+
+    const std::regex bar("<title>[0-9]+ %: ([0-9]+)</title>");
+    int patterns = 0, bars = 0;
+    for (std::sregex_iterator at(page.begin(), page.end(), bar), end; at != end; ++at, ++bars)
+        patterns += std::stoi((*at)[1]);
+    EXPECT_EQ(patterns, 500);
+    EXPECT_GT(bars, 1);
 }
 
 TEST(Page, EscapesEveryName) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <regex>
 
 #include "loom/fabric/generate.hpp"
@@ -65,6 +66,20 @@ TEST(Groups, NeverMakeARowLongerThanAsked) {
     EXPECT_THAT(of_torus.rows, Each(SizeIs(Le(7u))));
 }
 
+TEST(Groups, StandAboveWhatHangsBelowThem) {
+    const fabric::Fabric tree = fabric::pgft(fabric::kary_tree(4, 3));
+
+    const Groups groups = group_switches(tree, fabric::find_levels(tree), 160, {});
+
+    const auto joined = [&](std::size_t lower, std::size_t upper) {
+        return std::any_of(groups.bundles.begin(), groups.bundles.end(),
+                           [&](const Bundle& bundle) { return bundle.lower == lower && bundle.upper == upper; });
+    };
+    EXPECT_TRUE(joined(groups.rows[0].front(), groups.rows[1].front()));
+    EXPECT_TRUE(joined(groups.rows[0].back(), groups.rows[1].back()));
+    EXPECT_FALSE(joined(groups.rows[0].front(), groups.rows[1].back()));
+}
+
 TEST(Groups, KnowTheirMostLoadedCable) {
     const fabric::Fabric tree = fabric::pgft({.children = {2, 2}, .parents = {1, 1}, .parallel = {1, 2}});
     const NodeId leaf = fabric::find_levels(tree).leaf_order.front();
@@ -104,6 +119,31 @@ TEST(Picture, ColoursByLoadAndNamesTheBusiestCable) {
     EXPECT_THAT(picture, HasSubstr("12 flows: L0-0 port 5 to L1-0 port 1"));
     EXPECT_THAT(picture, HasSubstr("stroke=\"" + heat_colour(1) + "\""));
     EXPECT_THAT(picture, HasSubstr("12 flows on the busiest cable"));
+}
+
+TEST(Picture, TellsTheBusierDirectionOfAHost) {
+    const fabric::Fabric tree = fabric::pgft(fabric::kary_tree(4, 2));
+    const fabric::Levels levels = fabric::find_levels(tree);
+    std::vector<double> load(tree.port_count(), 1);
+    const auto hosts = fabric::host_order(tree, levels);
+    load[hosts[0].port.value] = 7;         // what the first host sends
+    load[hosts[1].switch_port.value] = 8;  // what the second one gets
+
+    const std::string picture = draw_fabric(tree, levels, {}, load).document();
+
+    EXPECT_THAT(picture, HasSubstr("<title>host00\n7 flows</title>"));
+    EXPECT_THAT(picture, HasSubstr("<title>host01\n8 flows</title>"));
+    EXPECT_THAT(picture, HasSubstr("<title>host02\n1 flows</title>"));
+}
+
+TEST(Picture, TellsHowManyHostsTheLeavesHave) {
+    fabric::Fabric tree = fabric::pgft(fabric::kary_tree(4, 2));
+    EXPECT_THAT(draw_fabric(tree, fabric::find_levels(tree)).document(), HasSubstr(">4 hosts each</text>"));
+
+    const NodeId first = fabric::find_levels(tree).leaf_order.front();
+    for (const PortNum port : {PortNum{1}, PortNum{2}}) tree.disconnect(first, port);
+
+    EXPECT_THAT(draw_fabric(tree, fabric::find_levels(tree)).document(), HasSubstr(">2 to 4 hosts each</text>"));
 }
 
 TEST(Picture, OfALargeTreeStaysSmall) {

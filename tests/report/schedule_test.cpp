@@ -61,6 +61,29 @@ TEST(SchedulePicture, LeavesOutWhatNeverEnded) {
     EXPECT_EQ(count(svg, "class=\"message\""), 0u);
 }
 
+// What belongs together and where it is drawn is told by the times alone.
+TEST(SchedulePicture, JoinsSendsAndReceivesInTheOrderOfBeginning) {
+    traffic::ScheduleBuilder builder(2);
+    for (int i = 0; i < 2; ++i) builder.send(Rank{0}, Rank{1}, 8);
+    for (int i = 0; i < 2; ++i) builder.receive(Rank{1}, Rank{0}, 8);
+    const traffic::Schedule schedule = builder.build();
+    const auto span = [](std::int64_t begin, std::int64_t end) {
+        return model::Span{microseconds(begin), microseconds(end)};
+    };
+    model::Prediction times;
+    times.ends = {microseconds(11), microseconds(20)};
+    times.ops = {span(0, 1), span(10, 11), span(5, 20), span(1, 6)};  // the second receive is the first to wait
+
+    const std::string svg = draw_schedule(schedule, times, {.title = "two", .width = 1000}).document();
+
+    EXPECT_THAT(svg, HasSubstr("8 B from 0 to 1, 0 s to 6 us"));
+    EXPECT_THAT(svg, HasSubstr("8 B from 0 to 1, 10 us to 20 us"));
+    EXPECT_THAT(svg,
+                testing::ContainsRegex("<line x1=\"64\" y1=\"[0-9.]+\" x2=\"338.8\" y2=\"[0-9.]+\" class=\"message\""));
+    EXPECT_THAT(svg,
+                testing::ContainsRegex("<line x1=\"522\" y1=\"[0-9.]+\" x2=\"980\" y2=\"[0-9.]+\" class=\"message\""));
+}
+
 TEST(SchedulePicture, RefusesTimesOfAnother) {
     EXPECT_THROW((void)draw_schedule(ping_pong(), {}, {.title = "none"}), UsageError);
 }
