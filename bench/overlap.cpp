@@ -11,6 +11,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/scheduling.hpp"
 #include "statistics.hpp"
+#include "wire_floor.hpp"
 
 namespace loom::bench {
 namespace {
@@ -23,6 +24,7 @@ using coll::Task;
 constexpr double promised_share = 0.9;
 constexpr std::uint64_t promised_from = 65536;  // bytes
 constexpr std::uint32_t some_tests = 16;
+constexpr const char* wire_name = "1 Gbit/s";
 
 constexpr Progressing here[] = {
     {Who::native, Progress::manual, 0},    {Who::native, Progress::manual, some_tests},
@@ -42,6 +44,7 @@ constexpr const char* layout = "{:<21} {:>5} {:>8} {:<12} {:<10} {:<9} {:>12} {:
 
 void print(const OverlapLine& line) {
     const auto percent = [&](const std::vector<double>& shares) {
+        if (shares.empty() && line.failure.empty()) return std::string();
         return line.failure.empty() ? fmt::format("{:.1f} %", 100 * median(shares)) : std::string("failed");
     };
     fmt::print(fmt::runtime(layout), line.operation, line.ranks, line.bytes, to_string(line.how.who),
@@ -145,6 +148,26 @@ void shape(const test::NetworkNamespace& network, const peer::TemporaryFolder& f
     if (!outcome.ok()) throw Error("tc: " + outcome.errors);
 }
 
+// Nobody's collective: what sockets leave free, to be set beside those that move as much.
+void measure_floor(const Plan& plan, const test::TwoHosts& hosts, const std::vector<std::uint64_t>& sizes,
+                   OverlapResults& results) {
+    for (const Ways ways : {Ways::one, Ways::both})
+        for (const std::uint64_t bytes : sizes) {
+            OverlapLine line;
+            line.how = {Who::bare, Progress::thread, 0};
+            line.operation = ways == Ways::one ? "UDP, one way" : "UDP, both ways";
+            line.wire = wire_name;
+            line.ranks = 2;
+            line.bytes = bytes;
+            const WireFloor floor = wire_floor(hosts, bytes, ways, plan.quick ? 3 : 15);
+            line.blocking = floor.blocking;
+            line.fixed = floor.freed;
+            line.failure = floor.failure;
+            print(line);
+            results.lines.push_back(std::move(line));
+        }
+}
+
 }  // namespace
 
 std::string to_string(const Progressing& how) {
@@ -191,7 +214,9 @@ OverlapResults measure_overlap(const Plan& plan, OverlapWires wires) {
     // A core is a host: what a rank's threads need is taken from that rank's computing, and from nobody else's.
     contestants.push_back(std::make_unique<Contestant>(Who::native, 2, Contestant::Placing::bound, &hosts));
     if (!contestants[0]->failure().empty()) throw Error("two hosts do not come up: " + contestants[0]->failure());
-    measure_all(plan, contestants, across, "1 Gbit/s", 2, plan.bytes_or({65536, 262144, 1048576, 4194304}), results);
+    const auto sizes = plan.bytes_or({65536, 262144, 1048576, 4194304});
+    measure_all(plan, contestants, across, wire_name, 2, sizes, results);
+    measure_floor(plan, hosts, sizes, results);
     return results;
 }
 
