@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/charges_output.hpp"
 #include "cli/collective.hpp"
 #include "cli/command.hpp"
 #include "cli/options.hpp"
@@ -18,6 +19,7 @@
 #include "loom/model/parameters.hpp"
 #include "loom/report/schedule.hpp"
 #include "loom/traffic/goal.hpp"
+#include "loom/traffic/matching.hpp"
 
 namespace loom::cli {
 
@@ -59,6 +61,10 @@ int predict(const Options& options) {
                                            : traffic::read_goal(read_file(options.goal), options.goal);
     const model::Charges charges = charges_of(options);
     const model::Prediction prediction = model::walk(schedule, charges);
+    std::vector<std::string> remarks = model::trouble(schedule, prediction);
+    if (!options.goal.empty())
+        if (const auto odd = traffic::find_truncations(schedule); odd.count != 0)
+            remarks.push_back(traffic::truncation_text(schedule, odd));
     if (!options.draw.empty()) {
         report::ScheduleFrame frame;
         frame.title = options.goal.empty() ? options.collective.name : options.goal;
@@ -77,14 +83,19 @@ int predict(const Options& options) {
                             {"finished", prediction.finished}};
         object["finish_us"] = prediction.finished ? ordered_json(prediction.finish().microseconds()) : ordered_json();
         object["rank_ends_us"] = std::move(by_rank);
+        object["remarks"] = remarks;
         print_json(object);
         return prediction.finished ? 0 : 1;
     }
     fmt::print("{} ranks, {} operations, {}\n", grouped(schedule.ranks()), grouped(schedule.size()), options.model);
+    print_charges(charges);
+    fmt::print("\n");
     if (!prediction.finished) {
-        fmt::print("some operations wait for ever: a receive that nobody serves\n");
+        fmt::print("some operations wait for ever:\n");
+        for (const std::string& line : remarks) fmt::print("  {}\n", line);
         return 1;
     }
+    print_remarks(remarks, options.common);
     fmt::print("the last rank ends after {}, the first after {}, half of them after {}\n",
                to_string(prediction.finish()), to_string(ends.front()), to_string(ends[ends.size() / 2]));
     if (!options.draw.empty() && options.draw != "-") fmt::print("drawn in {}\n", options.draw);
@@ -129,6 +140,8 @@ int plot(const Options& options) {
     for (const Series& line : series)
         table.row({line.name, time(line.points.front().second), time(line.points.back().second)});
     table.print();
+    fmt::print("\nby {}, with\n\n", options.model);
+    print_charges(charges);
     if (!options.output.empty() && options.output != "-") fmt::print("\ncurves in {}\n", options.output);
     return 0;
 }
@@ -139,7 +152,8 @@ void add_model_options(CLI::App& app, Options& options) {
         ->type_name("NAME")
         ->capture_default_str();
     app.add_option("--parameters", options.parameters,
-                   "What differs from the model's defaults: L=2.5us,o=300ns,G=100ps,f=8")
+                   "What differs from the model's defaults: L=2.5us,o=300ns,G=100ps,f=8; --json of loom measure has "
+                   "those of this machine as text")
         ->type_name("LIST");
     app.add_option("--ranks", options.collective.ranks, "Of the collective")
         ->check(whole_number(1, 4096))
@@ -165,11 +179,20 @@ void add_model(CLI::App& program, int& exit_code) {
     one->add_option("--draw", options->draw, "Ranks as lines, messages as arrows, as SVG")->type_name("FILE");
     add_model_options(*one, *options);
     one->footer(
-        "Walks the schedule that ranks would run, operation by operation. Parameters: " + model::parameter_help() +
+        "Walks the schedule that ranks would run, operation by operation. The defaults differ: LogGOPS has "
+        "LogGOPSim's\n"
+        "G of 6000 ps a byte, the others 1000. Parameters: " +
+        model::parameter_help() +
         ".\n\n"
         "  loom model predict --coll allreduce:ring --ranks 8 --bytes 1MiB --parameters L=1us,o=200ns,G=100ps\n"
         "  loom model predict --goal trace.goal --model loggops --json");
-    one->callback([options, &exit_code] { exit_code = predict(*options); });
+    one->callback([one, options, &exit_code] {
+        if (!options->goal.empty() && one->count("--ranks") + one->count("--bytes") != 0)
+            throw UsageError(
+                "--ranks and --bytes are for --coll: a GOAL file says itself how many ranks there are and "
+                "how large messages are");
+        exit_code = predict(*options);
+    });
 
     const auto plots = std::make_shared<Options>();
     plots->bytes = "1MiB";

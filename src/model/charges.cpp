@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "loom/model/walk.hpp"
+#include "loom/traffic/matching.hpp"
 
 namespace loom::model {
 
@@ -36,7 +37,6 @@ Charges charges(const LogfP& p) {
 Charges charges(const LogGops& p, const LocalCosts& local) {
     Charges c;
     c.way.small = {.send = p.o,
-
                    .send_byte = p.O,
                    .gap = p.g,
                    .gap_byte = p.G,
@@ -55,6 +55,25 @@ Time Prediction::finish() const {
     Time last{};
     for (const Time end : ends) last = std::max(last, end);
     return last;
+}
+
+std::vector<std::string> trouble(const traffic::Schedule& schedule, const Prediction& prediction) {
+    constexpr std::size_t most_lines = 20;
+    std::vector<std::string> lines;
+    std::size_t more = 0;
+    for (traffic::OpIndex op = 0; op < schedule.size() && !prediction.finished; ++op) {
+        const Span& span = prediction.ops[op];
+        if (span.begin == never || span.end != never) continue;  // waits for one that is told of, or is complete
+        if (lines.size() == most_lines)
+            ++more;
+        else
+            lines.push_back(traffic::waiting_text(schedule, op));
+    }
+    if (more > 0) lines.push_back("and " + std::to_string(more) + " more");
+    if (prediction.untaken > 0)
+        lines.push_back((prediction.untaken == 1 ? "1 message" : std::to_string(prediction.untaken) + " messages") +
+                        " arrived that no receive takes");
+    return lines;
 }
 
 Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core) {

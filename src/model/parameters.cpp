@@ -1,5 +1,6 @@
 #include "loom/model/parameters.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <vector>
@@ -24,6 +25,13 @@ constexpr MessageField message_fields[] = {{"L", &MessageCosts::latency, nullptr
                                            {"O_receive", nullptr, &MessageCosts::take_byte},
                                            {"G", nullptr, &MessageCosts::gap_byte}};
 
+// What a text has said so far.
+struct Text {
+    std::vector<std::string_view> names;
+    // As LogGOPS has it: a receiver's core costs the larger of O and G a byte, unless the text says what it costs.
+    bool takes_the_larger = false;
+};
+
 constexpr std::string_view large_names[] = {"nothing", "match", "ready"};
 
 [[noreturn]] void refuse(std::string_view entry, const std::string& why) {
@@ -34,6 +42,16 @@ Time time_of(std::string_view entry, std::string_view value) {
     const std::optional<Time> time = parse_time(value);
     if (!time) refuse(entry, "expected a time with its unit, such as 250ns or 1.5us");
     return *time;
+}
+
+// A byte's: picoseconds where it has no unit.
+std::int64_t byte_of(std::string_view entry, std::string_view value) {
+    std::int64_t ps = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), ps);
+    if (error == std::errc{} && end == value.data() + value.size() && ps >= 0) return ps;
+    const std::optional<Time> time = parse_time(value);
+    if (!time) refuse(entry, "expected a time such as 80ps, or picoseconds");
+    return time->ps;
 }
 
 std::uint64_t number_of(std::string_view entry, std::string_view value, std::uint64_t least, std::uint64_t most) {
@@ -50,9 +68,15 @@ bool take_prefix(std::string_view& name, std::string_view prefix) {
     return true;
 }
 
-bool set_message(MessageCosts& costs, std::string_view entry, std::string_view name, std::string_view value) {
+bool set_message(MessageCosts& costs, const Text& text, std::string_view entry, std::string_view name,
+                 std::string_view value) {
     if (name == "o") {
         costs.send = costs.take = time_of(entry, value);
+        return true;
+    }
+    if (name == "O") {
+        costs.send_byte = costs.take_byte = byte_of(entry, value);
+        if (text.takes_the_larger) costs.take_byte = std::max(costs.send_byte, costs.gap_byte);
         return true;
     }
     for (const MessageField& field : message_fields) {
@@ -60,19 +84,21 @@ bool set_message(MessageCosts& costs, std::string_view entry, std::string_view n
         if (field.time)
             costs.*field.time = time_of(entry, value);
         else
-            costs.*field.byte = time_of(entry, value).ps;
+            costs.*field.byte = byte_of(entry, value);
+        const bool of_both = field.byte == &MessageCosts::send_byte || field.byte == &MessageCosts::gap_byte;
+        if (of_both && text.takes_the_larger) costs.take_byte = std::max(costs.send_byte, costs.gap_byte);
         return true;
     }
     return false;
 }
 
-bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::string_view value) {
+bool set_way(WayCosts& way, const Text& text, std::string_view entry, std::string_view name, std::string_view value) {
     if (name == "ready") {
         way.ready = time_of(entry, value);
         return true;
     }
     if (name == "shared") {
-        way.shared_byte = time_of(entry, value).ps;
+        way.shared_byte = byte_of(entry, value);
         return true;
     }
     if (name == "copying") {
@@ -80,7 +106,7 @@ bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::
         way.copying = value == "costs" ? Copying::by_costs : Copying::by_fewer;
         return true;
     }
-    if (name == "limit") {
+    if (name == "limit" || name == "S") {
         const std::optional<std::uint64_t> bytes = parse_bytes(value);
         if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
         way.limit = *bytes;
@@ -89,8 +115,8 @@ bool set_way(WayCosts& way, std::string_view entry, std::string_view name, std::
     const bool small = take_prefix(name, "small.");
     const bool large = !small && take_prefix(name, "large.");
     bool known = false;
-    if (!large) known |= set_message(way.small, entry, name, value);
-    if (!small) known |= set_message(way.large, entry, name, value);
+    if (!large) known |= set_message(way.small, text, entry, name, value);
+    if (!small) known |= set_message(way.large, text, entry, name, value);
     return known;
 }
 
@@ -107,7 +133,7 @@ bool set_cold(Charges& charges, std::string_view entry, std::string_view name, s
          {std::pair{"copy", &ColdCosts::copy}, std::pair{"reduce", &ColdCosts::reduce},
           std::pair{"large", &ColdCosts::large_byte}, std::pair{"shared", &ColdCosts::shared_byte}})
         if (name == known) {
-            cold.*field = time_of(entry, value).ps;
+            cold.*field = byte_of(entry, value);
             return true;
         }
     return false;
@@ -119,9 +145,9 @@ bool set_other(Charges& charges, std::string_view entry, std::string_view name, 
     } else if (name == "cores") {
         charges.host_cores = static_cast<std::uint32_t>(number_of(entry, value, 0, 1'000'000));
     } else if (name == "copy") {
-        charges.local.copy = time_of(entry, value).ps;
+        charges.local.copy = byte_of(entry, value);
     } else if (name == "reduce") {
-        charges.local.reduce = time_of(entry, value).ps;
+        charges.local.reduce = byte_of(entry, value);
     } else if (name == "step") {
         charges.local.step = time_of(entry, value);
     } else if (name == "large") {
@@ -140,11 +166,14 @@ bool set_other(Charges& charges, std::string_view entry, std::string_view name, 
     return true;
 }
 
-void set(Charges& charges, std::string_view entry) {
+void set(Charges& charges, Text& text, std::string_view entry) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos) refuse(entry, "expected NAME=VALUE");
     std::string_view name = entry.substr(0, equals);
     const std::string_view value = entry.substr(equals + 1);
+    if (std::find(text.names.begin(), text.names.end(), name) != text.names.end())
+        refuse(entry, "given twice in one list");
+    text.names.push_back(name);
     if (set_other(charges, entry, name, value)) return;
     if (take_prefix(name, "cold.")) {
         if (!set_cold(charges, entry, name, value))
@@ -155,8 +184,8 @@ void set(Charges& charges, std::string_view entry) {
     const bool far = !near && take_prefix(name, "far.");
     if (far && !charges.far) charges.far = charges.way;
     bool known = false;
-    if (!far) known |= set_way(charges.way, entry, name, value);
-    if (!near && charges.far) known |= set_way(*charges.far, entry, name, value);
+    if (!far) known |= set_way(charges.way, text, entry, name, value);
+    if (!near && charges.far) known |= set_way(*charges.far, text, entry, name, value);
     if (!known) refuse(entry, "there is no such parameter; there are " + parameter_help());
 }
 
@@ -181,20 +210,26 @@ void add(std::string& text, const std::string& prefix, const WayCosts& way) {
 }  // namespace
 
 std::string parameter_help() {
-    return "L, o, o_send, o_first, o_receive, g, O_send, O_receive, G, limit, ready, shared and copying (each with "
-           "near. or far. and "
-           "small. or large. before it if wanted), f, cores, copy, reduce, step, taking, large, and cold.fits, "
-           "cold.spills, cold.copy, "
-           "cold.reduce, cold.large and cold.shared";
+    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, ready, shared and copying "
+           "(each "
+           "with near. or far. and small. or large. before it if wanted), f, cores, copy, reduce, step, taking, large, "
+           "and cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared";
 }
 
 Charges parse_charges(std::string_view text, Charges base) {
+    Text said{{}, base.taking == Taking::during_arrival};
+    // What O_receive says holds whatever stands after it.
+    std::vector<std::string_view> last;
     while (!text.empty()) {
         const std::size_t comma = text.find(',');
         const std::string_view entry = text.substr(0, comma);
-        if (!entry.empty()) set(base, entry);
+        if (entry.substr(0, entry.find('=')).ends_with("O_receive"))
+            last.push_back(entry);
+        else if (!entry.empty())
+            set(base, said, entry);
         text = comma == std::string_view::npos ? std::string_view{} : text.substr(comma + 1);
     }
+    for (const std::string_view entry : last) set(base, said, entry);
     return base;
 }
 

@@ -302,6 +302,8 @@ Prediction Walk::run() {
         Time& end = prediction.ends[ops_[op].rank];
         end = std::max(end, spans_[op].end);
     }
+    for (const State& state : ops_)
+        if (state.took != never && state.partner == none) ++prediction.untaken;
     prediction.ops = std::move(spans_);
     return prediction;
 }

@@ -14,6 +14,7 @@
 #include "loom/routing/table_io.hpp"
 #include "loom/traffic/catalogue.hpp"
 #include "loom/traffic/goal.hpp"
+#include "loom/traffic/matching.hpp"
 #include "loom/traffic/schedules.hpp"
 
 namespace loom::sim {
@@ -195,6 +196,8 @@ void make_traffic(const Scenario& scenario, Setup& setup) {
         const FileText file(path);
         setup.schedule = traffic::read_goal(file.text(), path.string());
         setup.traffic = "GOAL file " + path.filename().string();
+        const traffic::Truncations odd = traffic::find_truncations(setup.schedule);
+        if (odd.count != 0) setup.remarks.push_back(traffic::truncation_text(setup.schedule, odd));
         return;
     }
     const std::size_t places = setup.placement.ranks();

@@ -187,6 +187,7 @@ private:
         scan_.skip_to_statement();
         if (scan_.take_word() != "num_ranks") scan_.expected("\"num_ranks\" and their number first");
         const std::uint64_t ranks = scan_.number(any_rank.value - 1, "the number of ranks");
+        if (ranks == 0) scan_.fail("expected at least 1 rank, got 0");
         // A block is "rank 0{}" at least, so that a large number in a small file cannot ask for memory.
         if (ranks > text_size / 8)
             scan_.fail(fmt::format("expected a block for each of the {} ranks, the file is too short for them", ranks));
@@ -288,11 +289,15 @@ private:
     }
 
     void read_options(Op& op) {
+        unsigned given = 0;
         for (;;) {
             scan_.skip_blanks();
             if (!is_letter(scan_.peek())) return;
             const std::string_view word = scan_.take_word();
             const bool message = op.kind != OpKind::compute;
+            const unsigned which = word == "cpu" ? 1 : word == "nic" ? 2 : 4;
+            if ((given & which) != 0) scan_.fail(fmt::format("expected {} once in a statement", excerpt(word)));
+            given |= which;
             if (word == "cpu") {
                 op.cpu = static_cast<std::uint8_t>(scan_.number(255, "a core"));
             } else if (message && word == "nic") {

@@ -54,6 +54,49 @@ TEST(ModelCommand, SaysNoWhereSomethingWaitsForEver) {
     EXPECT_THAT(done.out, HasSubstr("for ever"));
 }
 
+TEST(ModelCommand, LogGopsObeysG) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("big.goal");
+    std::ofstream(file)
+        << ("num_ranks 2\nrank 0 {\nl1: send 100000b to 1 tag 5\n}\nrank 1 {\nl1: recv 100000b from 0 tag 5\n}\n");
+
+    const Outcome model = loom_program("model predict --model loggops --parameters G=80ps --json --goal " + file);
+    const Outcome sim = loom_program("sim --level message --loggops 'G 80' --json --goal " + file);
+
+    ASSERT_EQ(model.exit_code, 0) << model.err;
+    ASSERT_EQ(sim.exit_code, 0) << sim.err;
+    EXPECT_DOUBLE_EQ(json::parse(model.out)["finish_us"].get<double>() * 1e-6,
+                     json::parse(sim.out)["end_s"].get<double>());
+}
+
+TEST(ModelCommand, TellsItsParametersAndWhatIsOdd) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("odd.goal");
+    std::ofstream(file)
+        << ("num_ranks 2\nrank 0 {\nsend 8b to 1 tag 5\nsend 1b to 1 tag 6\n}\n"
+            "rank 1 {\nrecv 4b from 0 tag 5\n}\n");
+
+    const Outcome done = loom_program("model predict --model loggops --goal " + file);
+
+    EXPECT_EQ(done.exit_code, 0);
+    EXPECT_THAT(done.out, HasSubstr("6000 ps/B"));
+    EXPECT_THAT(done.err, HasSubstr("1 message is larger than its receive"));
+    EXPECT_THAT(done.err, HasSubstr("1 message arrived that no receive takes"));
+}
+
+TEST(ModelCommand, RefusesGoalWithoutRanksAndOptionsThatAGoalFileAnswers) {
+    const TemporaryFolder folder;
+    const std::string none = folder.file("none.goal"), one = folder.file("one.goal");
+    std::ofstream(none) << "num_ranks 0\n";
+    std::ofstream(one) << "num_ranks 1\nrank 0 {\n}\n";
+
+    EXPECT_EQ(loom_program("model predict --goal " + none).exit_code, 2);
+    EXPECT_EQ(loom_program("sim --level message --goal " + none).exit_code, 2);
+    EXPECT_EQ(loom_program("model predict --ranks 7 --goal " + one).exit_code, 2);
+    EXPECT_EQ(loom_program("model predict --bytes 7 --goal " + one).exit_code, 2);
+    EXPECT_EQ(loom_program("model predict --goal " + one).exit_code, 0);
+}
+
 TEST(ModelCommand, RefusesWhatItCannotRead) {
     for (const char* words :
          {"model predict", "model predict --coll allreduce:best", "model predict --coll nothing",

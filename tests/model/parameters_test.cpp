@@ -93,5 +93,31 @@ TEST(Parameters, OfWorkingSetsGoFromWarmToColdByDoublings) {
     EXPECT_FALSE(far_beyond.cold);
 }
 
+TEST(ChargesText, LogGopsTakesBytesAsTheNetworkBringsThem) {
+    const Charges base = charges(LogGops{});
+
+    EXPECT_EQ(parse_charges("G=80ps", base), charges(LogGops{.G = 80}));
+    EXPECT_EQ(parse_charges("O=90,G=80", base), charges(LogGops{.G = 80, .O = 90}));
+    EXPECT_EQ(parse_charges("S=1000", base), charges(LogGops{.S = 1000}));
+    for (const char* text : {"O_receive=7ps,G=80ps", "G=80ps,O_receive=7ps"}) {
+        Charges given = charges(LogGops{.G = 80});
+        given.way.small.take_byte = given.way.large.take_byte = 7;
+        EXPECT_EQ(parse_charges(text, base), given) << text;
+    }
+}
+
+TEST(ChargesText, OtherModelsTakeBytesAsTheTextSays) {
+    const Charges got = parse_charges("G=80ps,O=5ps", charges(LogGp{}));
+
+    EXPECT_EQ(got.way.small.gap_byte, 80);
+    EXPECT_EQ(got.way.small.send_byte, 5);
+    EXPECT_EQ(got.way.large.take_byte, 5);
+}
+
+TEST(ChargesText, SaysEachThingOnce) {
+    EXPECT_THROW((void)parse_charges("L=1us,o=2ns,L=2us", {}), UsageError);
+    EXPECT_NO_THROW((void)parse_charges("L=1us,far.L=2us,large.L=3us", {}));
+}
+
 }  // namespace
 }  // namespace loom::model

@@ -143,5 +143,33 @@ TEST(Walk, SaysThatAReceiveWaitsForEver) {
     EXPECT_EQ(prediction.ends[0], Time{});
 }
 
+TEST(Trouble, NamesWhatWaitsAndCountsWhatNobodyTakes) {
+    traffic::ScheduleBuilder builder(2);
+    builder.send(Rank{0}, Rank{1}, 8, 5);
+    builder.send(Rank{0}, Rank{1}, 100'000, 6);
+    const auto receive = builder.receive(Rank{1}, Rank{0}, 3, 7);
+    builder.require(Rank{1}, builder.compute(Rank{1}, nanoseconds(1)), receive);
+    const traffic::Schedule schedule = builder.build();
+
+    const Prediction prediction = walk(schedule, charges(LogGops{}));
+
+    EXPECT_FALSE(prediction.finished);
+    EXPECT_EQ(
+        trouble(schedule, prediction),
+        (std::vector<std::string>{"rank 0, operation 1: a send of 100000 bytes to rank 1, tag 6, is never received",
+                                  "rank 1, operation 0: a receive of 3 bytes from rank 0, tag 7, has no message",
+                                  "2 messages arrived that no receive takes"}));
+}
+
+TEST(Trouble, IsNoneWhereEverythingMeets) {
+    traffic::ScheduleBuilder builder(2);
+    builder.send(Rank{0}, Rank{1}, 8, 5);
+    builder.receive(Rank{1}, Rank{0}, 8, 5);
+    const traffic::Schedule schedule = builder.build();
+
+    for (const Charges& each : {charges(LogGp{}), charges(LogfP{}), charges(LogGops{.S = 0})})
+        EXPECT_TRUE(trouble(schedule, walk(schedule, each)).empty());
+}
+
 }  // namespace
 }  // namespace loom::model

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "loom/base/time.hpp"
@@ -97,18 +98,23 @@ struct Span {
 };
 
 struct Prediction {
-    bool finished = false;   // false: some operations wait for ever, and their times are `never`
-    std::vector<Time> ends;  // by rank; 0 for one that does nothing
-    std::vector<Span> ops;   // by operation; of a receive from its posting on
+    bool finished = false;      // false: some operations wait for ever, and their times are `never`
+    std::vector<Time> ends;     // by rank; 0 for one that does nothing
+    std::vector<Span> ops;      // by operation; of a receive from its posting on
+    std::uint64_t untaken = 0;  // messages that arrived and met no receive
 
     [[nodiscard]] Time finish() const;  // the last rank's; never when not finished
 };
 
+// What waits for ever, a line each (20 at most, and how many more), and how many messages no receive takes; nothing
+// when all is well.
+[[nodiscard]] std::vector<std::string> trouble(const traffic::Schedule& schedule, const Prediction& prediction);
+
 // Ranks begin together at 0. Something that finds its core or adapter busy gets it when it is free, in the order of
-// becoming possible. `hosts` by rank, numbered without
-// gaps; empty: all on one. Integers
-// throughout: the same on every machine. `shared`, by operation, says whose memory all ranks of a host reach; empty:
-// none. Throws UsageError for negative costs, Error for schedules beyond 46 days. Cost: about 100 ns an operation.
+// becoming possible. `hosts` by rank, numbered without gaps; empty: all on one. Integers throughout: the same on every
+// machine. `shared`, by operation, says whose memory all ranks of a host reach; empty: none. Throws UsageError for
+// negative costs, Error for schedules beyond 46 days. Cost: 100 to 400 ns an operation, up to 1 us where a rank has
+// hundreds of messages under way at once (a receive looks through those that wait).
 [[nodiscard]] Prediction walk(const traffic::Schedule& schedule, const Charges& charges,
                               std::span<const std::uint32_t> hosts = {}, std::span<const std::uint8_t> shared = {});
 

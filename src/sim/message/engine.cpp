@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loom/base/error.hpp"
+#include "loom/traffic/matching.hpp"
 #include "sim/engines.hpp"
 
 namespace loom::sim {
@@ -462,15 +463,7 @@ std::vector<std::string> MessageEngine<Places>::trouble() const {
             ++more;
             continue;
         }
-        const Op& op = ops_[index];
-        const std::uint32_t rank = state_[index].rank;
-        const OpIndex number = index - schedule_->first(Rank{rank});
-        const std::string peer = op.peer == traffic::any_rank ? "anyone" : fmt::format("rank {}", op.peer.value);
-        const std::string tag = op.tag == traffic::any_tag ? "any tag" : fmt::format("tag {}", op.tag);
-        lines.push_back(fmt::format("rank {}, operation {}: {} of {} bytes {} {}, {}, {}", rank, number,
-                                    op.kind == OpKind::send ? "a send" : "a receive", op.amount,
-                                    op.kind == OpKind::send ? "to" : "from", peer, tag,
-                                    op.kind == OpKind::send ? "is never received" : "has no message"));
+        lines.push_back(traffic::waiting_text(*schedule_, index));
     }
     if (more > 0) lines.push_back(fmt::format("and {} more", more));
     if (unexpected_ > 0)
