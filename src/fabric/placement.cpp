@@ -187,8 +187,8 @@ std::string to_text(const Fabric& fabric, const Placement& placement) {
         }
         const Port& port = fabric.port(index);
         const std::string& name = fabric.node(port.node).name;
-        const bool plain = finder.unique(name) && trim(name) == name && name != "-" && name.front() != '#' &&
-                           name.find('\n') == std::string::npos;
+        const bool plain = !name.empty() && finder.unique(name) && trim(name) == name && name != "-" &&
+                           name.front() != '#' && name.find('\n') == std::string::npos;
         text += plain ? name : to_string(port.guid);
         text += '\n';
     }

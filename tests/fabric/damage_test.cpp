@@ -133,6 +133,19 @@ TEST(Damage, SlowLinksRememberWhatTheySupport) {
     EXPECT_EQ(result.slow.size(), 7);
 }
 
+TEST(Damage, SlowLinksDoNotForgetWhatWasKnownOfThem) {
+    Fabric fast = tree();
+    for (std::uint32_t i = 0; i < fast.port_count(); ++i)
+        if (Port& port = fast.port(PortIndex{i}); port.connected()) port.supported = {Width::x4, Speed::hdr};
+
+    const Damaged result = damage(fast, {.slow_links = {7}});
+
+    std::size_t known = 0;
+    for (const Port& port : result.fabric.all_ports())
+        known += port.connected() && port.supported == LinkRate{Width::x4, Speed::hdr};
+    EXPECT_EQ(known, 2 * result.fabric.link_count());
+}
+
 TEST(Damage, SharesBeyondAllAreRefused) {
     EXPECT_THAT([] { (void)damage(tree(), {.links = {.share = 1.5}}); },
                 ThrowsMessage<UsageError>(HasSubstr("0% to 100%, got 150%")));

@@ -82,6 +82,21 @@ TEST(AssignLids, GivesHostsConsecutiveAlignedRangesAndKeepsWhatIsThere) {
     EXPECT_EQ(seen.size(), 4u * 4 + 4);
 }
 
+TEST(AssignLids, LeavesAloneEveryLidThatAHostHolds) {
+    Fabric fabric = pgft(kary_tree(2, 2));
+    const NodeId host = fabric.nodes_of(NodeKind::host).back();
+    Port& kept = fabric.port(host, PortNum{1});
+    kept.lid = Lid{4};
+    kept.lmc = 2;
+
+    fabric.assign_lids();
+
+    for (const Port& port : fabric.all_ports()) {
+        const bool is_other = port.lid != no_lid && port.node != host;
+        EXPECT_FALSE(is_other && port.lid.value >= 4 && port.lid.value <= 7) << port.lid.value;
+    }
+}
+
 TEST(AssignLids, SaysWhenTheSubnetIsFull) {
     Fabric fabric = pgft(kary_tree(10, 3));
 

@@ -60,6 +60,18 @@ TEST(HostOrderIo, ComesBackAsTheSameOrder) {
     }
 }
 
+TEST(HostOrderIo, AHostIsKnownByEachOfItsLids) {
+    Fabric fabric = uneven_tree();
+    fabric.clear_lids();
+    fabric.assign_lids(2);
+
+    const auto hosts = bind_host_order(parse_host_order("0x000e\td e\n0x0005\ta\n", "order"), fabric, "order");
+
+    ASSERT_EQ(hosts.size(), 2u);
+    EXPECT_EQ(fabric.node(fabric.port(hosts[0].port).node).name, "d\te");
+    EXPECT_EQ(fabric.node(fabric.port(hosts[1].port).node).name, "a");
+}
+
 TEST(HostOrderIo, PlaceKeepersCanBeKept) {
     const Fabric fabric = uneven_tree();
     const auto file = parse_host_order("0xFFFF\tDUMMY\n# a remark\n\n0x0003\td e\r\n", "order");

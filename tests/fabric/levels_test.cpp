@@ -31,14 +31,15 @@ NodeId by_name(const Fabric& fabric, const std::string& name) {
     throw Error("no node " + name);
 }
 
-void add_host(Fabric& fabric, NodeId sw, const std::string& name) {
+PortNum free_port(const Fabric& fabric, NodeId sw) {
     for (std::uint8_t number = 1; number <= fabric.node(sw).ports; ++number)
-        if (!fabric.port(sw, PortNum{number}).connected()) {
-            const NodeId host = fabric.add_node(NodeKind::host, 1, name);
-            fabric.connect(sw, PortNum{number}, host, PortNum{1});
-            return;
-        }
+        if (!fabric.port(sw, PortNum{number}).connected()) return PortNum{number};
     throw Error("no free port");
+}
+
+void add_host(Fabric& fabric, NodeId sw, const std::string& name) {
+    const NodeId host = fabric.add_node(NodeKind::host, 1, name);
+    fabric.connect(sw, free_port(fabric, sw), host, PortNum{1});
 }
 
 Pgft roomy(Pgft tree) {
@@ -94,6 +95,23 @@ TEST(Levels, AMisplacedCableDoesNotMeltTwoSubtrees) {
             pods.insert(std::stoi(fabric.node(levels.leaf_order[4 * pod + i]).name.substr(3)) / 4);
         EXPECT_EQ(pods.size(), 1u);
     }
+}
+
+// Two middle switches of the second pod have a cable to the last pod each, which does not make them the last pod's.
+TEST(Levels, AParentBelongsToTheSubtreeOfMostOfItsChildren) {
+    Fabric fabric = pgft(roomy({.children = {2, 2, 2, 2}, .parents = {1, 4, 1, 1}}));
+    const auto join = [&](const char* low, const char* high) {
+        const NodeId a = by_name(fabric, low), b = by_name(fabric, high);
+        fabric.connect(a, free_port(fabric, a), b, free_port(fabric, b));
+    };
+    join("L0-6", "L1-04");
+    join("L0-7", "L1-05");
+
+    const Levels levels = find_levels(fabric);
+
+    std::string order;
+    for (const NodeId leaf : levels.leaf_order) order += fabric.node(leaf).name + " ";
+    EXPECT_EQ(order, "L0-0 L0-1 L0-2 L0-3 L0-4 L0-5 L0-6 L0-7 ");
 }
 
 TEST(Levels, HostsOnRootsAndMiddleSwitchesDoNotMakeThemLeaves) {
@@ -178,6 +196,19 @@ TEST(Levels, ACableFromASwitchToItselfCountsForNothing) {
 
     expect_levels_as_named(fabric, levels);
     EXPECT_EQ(levels.inside_links, 0u);
+}
+
+TEST(HostOrder, EndsWithTheHostsAboveTheLeaves) {
+    Fabric fabric = pgft(roomy(kary_tree(4, 3)));
+    add_host(fabric, by_name(fabric, "L2-00"), "on a root");
+    add_host(fabric, by_name(fabric, "L1-03"), "in the middle");
+
+    const std::vector<HostPort> order = host_order(fabric);
+
+    ASSERT_EQ(order.size(), 66u);
+    EXPECT_EQ(fabric.node(fabric.port(order[63].port).node).name, "host63");
+    EXPECT_EQ(fabric.node(fabric.port(order[64].port).node).name, "in the middle");
+    EXPECT_EQ(fabric.node(fabric.port(order[65].port).node).name, "on a root");
 }
 
 TEST(HostOrder, IsByLeafThenPort) {

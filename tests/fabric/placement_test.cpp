@@ -59,6 +59,40 @@ TEST(Placement, KeepersFillUpThinLeaves) {
                                                   "host07", "host08", "host09", "host10", "host11"}));
 }
 
+TEST(Placement, KeepersComeLastWhereHostsArePluggedInAnywhere) {
+    Fabric fabric;
+    const NodeId left = fabric.add_node(NodeKind::switch_, 8, "left"),
+                 right = fabric.add_node(NodeKind::switch_, 8, "right");
+    fabric.connect(left, PortNum{8}, right, PortNum{8});
+    const auto plug = [&](NodeId leaf, std::uint8_t port, const char* name) {
+        fabric.connect(fabric.add_node(NodeKind::host, 1, name), PortNum{1}, leaf, PortNum{port});
+    };
+    plug(left, 4, "a");
+    plug(left, 5, "b");
+    plug(right, 1, "c");
+    plug(right, 2, "d");
+    plug(right, 3, "e");
+
+    EXPECT_EQ(names_of(fabric, place_with_keepers(fabric)), (Names{"a", "b", "-", "c", "d", "e"}));
+}
+
+TEST(Placement, KnowsAHostByEachOfItsLids) {
+    Fabric fabric = pgft({.children = {3}, .parents = {1}});
+    fabric.assign_lids(2);
+
+    const Placement placement = read_placement(fabric, "11\n4\n15\n", "job");
+
+    EXPECT_EQ(names_of(fabric, placement), (Names{"host1", "host0", "host2"}));
+}
+
+TEST(Placement, AHostWithoutANameComesBack) {
+    Fabric fabric = small_tree();
+    const Placement placement = place_in_order(fabric);
+    fabric.node(fabric.port(placement.hosts[3]).node).name = "";
+
+    EXPECT_EQ(read_placement(fabric, to_text(fabric, placement), "text"), placement);
+}
+
 TEST(Placement, ShuffledIsAPermutationOfTheSeed) {
     const Placement order = place_in_order(small_tree());
 

@@ -113,6 +113,7 @@ TEST(Slurm, RefusesBadInput) {
     EXPECT_REFUSED("SwitchName=a Nodes=n[1-999999999]\n", format, 1, "more than 400000 names");
     EXPECT_REFUSED("SwitchName=b Nodes=x\nSwitchName=a Switches=b,c\n", format, 2, "\"c\" has no line of its own");
     EXPECT_REFUSED("SwitchName=a Switches=a\n", format, 1, "under itself");
+    EXPECT_REFUSED("\nSwitchName=a \\\nNodes=n1 \\\nColour=red\n", format, 2, "found \"Colour=red\"");
 }
 
 TEST(Slurm, TheListsOfAFileShareOneLimit) {

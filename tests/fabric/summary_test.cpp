@@ -118,6 +118,23 @@ TEST(Summary, NamesCablesSlowerThanMostOfTheirLevelWhereSupportIsUnknown) {
     EXPECT_THAT(summary.remarks, Contains(testing::HasSubstr("1 cable is slower than most between the same levels")));
 }
 
+TEST(Summary, HalfOfTheCablesDoNotSayWhatIsUsual) {
+    Fabric fabric = pgft({.children = {2, 2}, .parents = {1, 1}});
+    Port& end = fabric.port(fabric.nodes_of(NodeKind::switch_)[0], PortNum{3});
+    end.rate.width = fabric.port(end.peer).rate.width = Width::x1;
+
+    const Summary summary = summary_of(fabric);
+
+    EXPECT_THAT(summary.behind, IsEmpty());
+}
+
+TEST(Summary, NamesTheFirstSwitchWithTheFewestCablesUp) {
+    const Fabric fabric =
+        damage(pgft(kary_tree(4, 2)), {.cables = {{"L0-1", PortNum{6}}, {"L0-2", PortNum{6}}}}).fabric;
+
+    EXPECT_THAT(summary_of(fabric).remarks, Contains("switches of level 0 have from 3 to 4 cables up; L0-1 has 3"));
+}
+
 TEST(Summary, DoesNotCallSlowWhatOnlyRunsSlowerThanAnotherLevel) {
     Fabric fabric = pgft(kary_tree(4, 2));
     for (const NodeId host : fabric.nodes_of(NodeKind::host)) {
