@@ -5,6 +5,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/random.hpp"
+#include "loom/fabric/generate.hpp"
 #include "loom/routing/engine.hpp"
 #include "reference/check.hpp"
 #include "reference/fabrics.hpp"
@@ -114,6 +115,40 @@ TEST(Check, SaysWhereARouteIsLost) {
     EXPECT_THAT(check(graph, tables).reason(graph), HasSubstr("for ever"));
 }
 
+TEST(Check, GivesTheFirstExamplesByLidThenSwitch) {
+    const auto fabric = reference::two_level_tree(4, 6, 3);
+    const SwitchGraph graph(fabric);
+    Tables tables = route_minhop(graph, {}).tables;
+    const auto hosts = graph.host_destinations();
+    for (const std::size_t host : {20, 3, 11})
+        for (SwitchIndex s = 0; s < graph.switch_count(); ++s) tables.set(s, hosts[host].lid, no_route);
+
+    const CheckReport report = check(graph, tables);
+
+    std::vector<std::pair<Lid, SwitchIndex>> expected, found;
+    for (const std::size_t host : {3, 11, 20})
+        for (SwitchIndex s = 0; s < graph.switch_count() && expected.size() < 16; ++s)
+            expected.emplace_back(hosts[host].lid, s);
+    for (const BadRoute& bad : report.examples) found.emplace_back(bad.lid, bad.from);
+    EXPECT_EQ(found, expected);
+}
+
+TEST(Check, FilesBalanceUnderTheLowerLevel) {
+    fabric::Fabric tree = fabric::pgft(fabric::kary_tree(2, 3));
+    tree.assign_lids();
+    const SwitchGraph graph(tree);
+
+    const CheckReport report = check(graph, route_minhop(graph, {}).tables);
+
+    std::vector<std::pair<int, Direction>> found;
+    for (const LevelBalance& balance : report.balance) {
+        found.emplace_back(balance.level, balance.direction);
+        EXPECT_EQ(balance.channels, 8u);
+    }
+    EXPECT_EQ(found, (std::vector<std::pair<int, Direction>>{
+                         {0, Direction::up}, {0, Direction::down}, {1, Direction::up}, {1, Direction::down}}));
+}
+
 TEST(Check, DoesNotTakeHostsOfOneDefaultNameForOneMachine) {
     reference::Wiring w;
     const NodeId a = w.add_switch("left"), b = w.add_switch("right");
@@ -168,6 +203,21 @@ TEST(Check, ListsLinksBelowWhatTheirEndsSupport) {
     EXPECT_EQ(report.slow[0].supported, best);
     EXPECT_TRUE(report.ok());
     EXPECT_THAT(to_text(graph, report), HasSubstr("4xQDR of 4xEDR"));
+}
+
+TEST(Check, ListsASlowLinkThatOneEndKnowsOf) {
+    for (const bool first_end : {true, false}) {
+        auto fabric = reference::two_level_tree(2, 1, 1);
+        const PortIndex port = fabric.port_index(NodeId{0}, PortNum{2});
+        const PortIndex knows = first_end ? port : fabric.port(port).peer;
+        fabric.port(knows).supported = {fabric::Width::x4, fabric::Speed::edr};
+        const SwitchGraph graph(fabric);
+
+        const CheckReport report = check(graph, route_minhop(graph, {}).tables);
+
+        ASSERT_EQ(report.slow.size(), 1u) << first_end;
+        EXPECT_EQ(report.slow[0].port, knows) << first_end;
+    }
 }
 
 TEST(Check, RefusesTablesOfAnotherFabric) {

@@ -9,6 +9,7 @@
 #include "loom/fabric/levels.hpp"
 #include "reference/check.hpp"
 #include "reference/fabrics.hpp"
+#include "routing/balance.hpp"
 
 namespace loom::routing {
 namespace {
@@ -84,6 +85,32 @@ TEST_P(ShortestEngine, GivesTheSameTablesForAnyNumberOfThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Routing, ShortestEngine, testing::Values("minhop", "sssp", "dfsssp", "random"));
+
+// As OpenSM does: switches with most hosts first, then by their GUIDs read from the last byte, then by port.
+TEST(ServingOrder, BeginsWithTheSwitchOfMostHosts) {
+    fabric::Fabric fabric;
+    const NodeId few = fabric.add_node(fabric::NodeKind::switch_, 8, "few", Guid{0x0100});
+    const NodeId later = fabric.add_node(fabric::NodeKind::switch_, 8, "later", Guid{0x0102});
+    const NodeId many = fabric.add_node(fabric::NodeKind::switch_, 8, "many", Guid{0x0201});
+    const auto plug = [&](NodeId leaf, std::uint8_t port, const char* name) {
+        fabric.connect(fabric.add_node(fabric::NodeKind::host, 1, name), PortNum{1}, leaf, PortNum{port});
+    };
+    plug(few, 1, "a");
+    plug(later, 2, "c");
+    plug(later, 1, "b");
+    plug(many, 2, "e");
+    plug(many, 1, "d");
+    fabric.connect(few, PortNum{8}, later, PortNum{8});
+    fabric.connect(few, PortNum{7}, many, PortNum{8});
+    fabric.assign_lids();
+    const SwitchGraph graph(fabric);
+
+    std::string names;
+    for (const std::uint32_t d : serving_order(graph))
+        names += fabric.node(fabric.port(graph.destinations()[d].end).node).name + " ";
+
+    EXPECT_EQ(names, "d e b c a few later many ");
+}
 
 TEST(MinHop, SpreadsTheHostsOfALeafEvenlyOverItsRoots) {
     const auto fabric = two_level_tree(4, 6, 3);

@@ -136,6 +136,24 @@ TEST(Dfsssp, NeedsOneLaneOnATreeAndMoreOnATorus) {
     EXPECT_LE(on_ring.lane_count(), 4u);
 }
 
+TEST(Dfsssp, EvensItsLanesOut) {
+    Fabric ring = fabric::torus({{6, 6}, 1});
+    ring.assign_lids();
+    const SwitchGraph graph(ring);
+
+    const Tables tables = route_dfsssp(graph, {}).tables;
+
+    std::vector<std::size_t> load(tables.lane_count(), 0);
+    std::size_t all = 0;
+    for (const Destination& d : graph.destinations())
+        for (SwitchIndex s = 0; s < graph.switch_count(); ++s)
+            if (s != d.sw) {
+                ++load[tables.lane(s, d.lid)];
+                ++all;
+            }
+    for (const std::size_t routes : load) EXPECT_GE(2 * load.size() * routes, all) << load.size() << " lanes";
+}
+
 TEST(Dfsssp, SaysHowManyLanesItTakesWhenTheyDoNotSuffice) {
     Fabric ring = fabric::torus({{6, 6}, 1});
     ring.assign_lids();
@@ -163,6 +181,20 @@ TEST(Sssp, LoadsTheChannelsOfATreeEvenly) {
     for (const LevelBalance& b : report.balance) {
         EXPECT_EQ(b.least, 12u);  // 4 hosts to 12 others over 4 cables
         EXPECT_EQ(b.most, 12u);
+    }
+}
+
+// Above the leaves a channel carries the routes of hosts that hang below other switches.
+TEST(Sssp, LoadsTheChannelsOfEveryLevelEvenly) {
+    for (const fabric::Pgft& parameters : {fabric::kary_tree(4, 3), fabric::kary_tree(2, 4)}) {
+        Fabric tree = fabric::pgft(parameters);
+        tree.assign_lids();
+        const SwitchGraph graph(tree);
+
+        const CheckReport report = check(graph, route_sssp(graph, {}).tables);
+
+        ASSERT_EQ(report.balance.size(), 2 * (parameters.children.size() - 1));
+        for (const LevelBalance& b : report.balance) EXPECT_EQ(b.least, b.most) << "level " << int{b.level};
     }
 }
 

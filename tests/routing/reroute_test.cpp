@@ -50,6 +50,21 @@ std::size_t changes(const SwitchGraph& graph, const Tables& before, const Tables
     return count;
 }
 
+std::size_t changed_switches(const SwitchGraph& graph, const Tables& before, const Tables& after) {
+    std::size_t count = 0;
+    for (SwitchIndex s = 0; s < graph.switch_count(); ++s) {
+        bool changed = false;
+        for (const Destination& d : graph.destinations())
+            for (unsigned k = 0; k < d.lid_count(); ++k) {
+                const Lid lid{static_cast<std::uint16_t>(d.lid.value + k)};
+                const std::uint8_t now = after.port(s, lid), then = before.port(s, lid);
+                changed = changed || (now != no_route && then != no_route && now != then);
+            }
+        count += changed ? 1 : 0;
+    }
+    return count;
+}
+
 struct Broken {
     std::string name;
     Fabric before;
@@ -97,6 +112,7 @@ TEST_P(RerouteAfter, KeepsWhatWorksAndStaysValid) {
         EXPECT_EQ(reference::check(now, result.tables).faults, (std::array<std::uint64_t, fault_kinds>{})) << c.name;
         EXPECT_TRUE(report.loops.empty() || looped) << c.name << ": " << to_text(now, report);
         EXPECT_EQ(result.changed, changes(now, old, result.tables)) << c.name;
+        EXPECT_EQ(result.switches_changed, changed_switches(now, old, result.tables)) << c.name;
         EXPECT_GE(result.changed, result.unavoidable) << c.name;
         if (result.mending == Mending::recomputed) continue;
         const Tables anew = engine.route(now, options).tables;
@@ -154,6 +170,64 @@ TEST(Reroute, KeepsFatTreeRoutesUpAndDown) {
         EXPECT_EQ(result.mending, Mending::up_down) << seed;
         EXPECT_TRUE(report.ok()) << seed << report.reason(now);
         EXPECT_LE(result.changed, changes(now, old, route_ftree(now, {}).tables)) << seed;
+    }
+}
+
+// The middle switch went up to the second root, which was as good as going down; the first root, which lost its own
+// cable, can only go by way of it.
+TEST(Reroute, GoesDownWhereAnOldWayUpWouldLeaveHostsOut) {
+    reference::Wiring w;
+    const NodeId leaf = w.add_switch("leaf"), middle = w.add_switch("middle"), first = w.add_switch("first"),
+                 second = w.add_switch("second");
+    w.join(leaf, middle);
+    w.join(first, leaf);
+    w.join(first, middle);
+    w.join(second, middle);
+    w.join(second, leaf);
+    w.add_host(leaf);
+    w.add_host(first);
+    w.fabric.assign_lids();
+    const SwitchGraph then(w.fabric);
+    Tables old = route_minhop(then, {}).tables;
+    const Destination target = then.host_destinations()[0];
+    ASSERT_EQ(then.node(target.sw), leaf);
+    old.set(then.index(middle), target.lid, 3);  // to the second root
+    Fabric after = w.fabric;
+    after.disconnect(first, PortNum{1});  // from the leaf
+    const SwitchGraph now(after);
+    RouteOptions options;
+    options.roots = {after.node(first).guid, after.node(second).guid};
+
+    const Rerouted result = reroute(now, old, options);
+
+    EXPECT_EQ(result.mending, Mending::up_down);
+    EXPECT_TRUE(check(now, result.tables).ok());
+    const auto next = [&](NodeId from) {
+        const SwitchIndex s = now.index(from);
+        return now.node(now.next(now.channel(s, result.tables.port(s, target.lid))));
+    };
+    EXPECT_EQ(next(first), middle);
+    EXPECT_EQ(next(middle), leaf);
+}
+
+// Changed routes find a lane beside those that stay, so that nothing has to be computed anew.
+TEST(Reroute, KeepsLanesFreeOfLoops) {
+    Fabric torus = fabric::torus({{5, 4}, 2});
+    torus.assign_lids();
+    const SwitchGraph then(torus);
+    RouteOptions options;
+    options.lanes = 15;
+    const Tables old = route_dfsssp(then, options).tables;
+    ASSERT_GT(old.lane_count(), 1u);
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+        Fabric after = torus;
+        reference::pull_cables(after, 1, seed);
+        const SwitchGraph now(after);
+
+        const Rerouted result = reroute(now, carried_over(then, old, now), options);
+
+        EXPECT_EQ(result.mending, Mending::shortest) << seed;
+        EXPECT_TRUE(check(now, result.tables).ok()) << seed;
     }
 }
 

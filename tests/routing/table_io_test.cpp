@@ -135,6 +135,7 @@ TEST(TableIo, FdbsNamesTheShorterWay) {
     wiring.join(a, b);
     wiring.join(b, c);
     wiring.join(a, c);
+    wiring.join(a, c);  // another, by port 3
     wiring.fabric.assign_lids();
     const SwitchGraph graph(wiring.fabric);
     Tables tables(3, graph.top_lid());

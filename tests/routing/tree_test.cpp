@@ -83,6 +83,18 @@ TEST(Tree, ParallelCablesHaveOneNumberAtBothEnds) {
         }
 }
 
+TEST(Tree, TakesTheShapeWithMoreCablesForTheRule) {
+    Fabric fabric = fabric::pgft({.children = {2, 2}, .parents = {1, 2}});
+    fabric.disconnect(NodeId{1}, PortNum{3});
+    const SwitchGraph graph(fabric);
+
+    const Tree tree(graph, find_levels(fabric));
+
+    EXPECT_EQ(tree.asymmetry(),
+              "switch L0-1 of level 0 has 1 up-going group of 1 port where its level should have 2 up-going groups "
+              "of 1 port");
+}
+
 TEST(Tree, NamesTheFirstSwitchThatBreaksTheSymmetry) {
     Fabric fabric = pgft(kary_tree(4, 3));
     fabric.disconnect(NodeId{17}, PortNum{7});
