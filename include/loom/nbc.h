@@ -2,8 +2,8 @@
  * library, or preload it.
  *
  * All functions answer one of the codes below. A handle belongs to one operation at a time, from the call that starts
- * it until NBC_Wait has returned or NBC_Test has answered NBC_OK; it needs no initial value. Operations on a
- * communicator match in the order in which they are started, whoever starts them, MPI_I... included. Every datatype and
+ * it until NBC_Wait has returned or NBC_Test has answered NBC_OK. It needs no initial value, but for the member tmpbuf
+ * before NBC_Start. Operations on a communicator match in the order in which they are started, whoever starts them, MPI_I... included. Every datatype and
  * operation of MPI may be used. Communicators with which Loomband can do nothing (docs/mpi.md) are served by the MPI
  * library; only schedules of one's own cannot run on those. */
 #ifndef LOOM_NBC_H
@@ -33,7 +33,7 @@ struct loom_nbc_schedule;
 typedef struct loom_nbc_schedule* NBC_Schedule;
 
 typedef struct {
-    void* tmpbuf;           /* yours: free()d when the operation has ended; NULL for none */
+    void* tmpbuf;           /* yours, set before NBC_Start: free()d when the operation has ended; NULL for none */
     MPI_Request request;    /* the rest is Loomband's */
     NBC_Schedule* schedule; /* from NBC_Start until the operation has ended */
 } NBC_Handle;
@@ -55,7 +55,7 @@ int NBC_Sched_barrier(NBC_Schedule* schedule) LOOM_NBC(NBC_Sched_barrier);
 int NBC_Sched_commit(NBC_Schedule* schedule) LOOM_NBC(NBC_Sched_commit);
 
 /* Executing it. The handle owns the schedule from NBC_Start on: `schedule` itself must come from malloc(), and is gone
- * when the operation has ended. */
+ * when the operation has ended. So is handle->tmpbuf, which must be set (to NULL or memory of malloc()) before. */
 int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) LOOM_NBC(NBC_Start);
 int NBC_Progress(NBC_Handle* handle) LOOM_NBC(NBC_Progress); /* NBC_OK or NBC_CONTINUE */
 int NBC_Free(NBC_Handle* handle) LOOM_NBC(NBC_Free);

@@ -4,31 +4,19 @@
 #include <string_view>
 
 #include "loom/base/error.hpp"
+#include "loom/coll/uniform.hpp"
 
 namespace loom::cli {
 
 namespace {
 
-// A call with all the blocks that any collective asks for, each of the same length.
-struct Given {
-    Given(std::uint32_t ranks, coll::Collective what, std::uint64_t each)
-        : hosts(ranks), bytes(ranks, each), at(ranks) {
-        if (to_string(what).starts_with("neighbour"))
-            throw UsageError(std::string(to_string(what)) + " needs a topology; it cannot be named alone");
-        for (std::uint32_t i = 0; i < ranks; ++i) at[i] = i * each;
-        group.size = ranks;
-        group.hosts = hosts;
-        call.what = what;
-        call.bytes = each;
-        call.sent = call.received = {bytes, at};
-    }
-    Given(const Given&) = delete;
-    Given& operator=(const Given&) = delete;
-    std::vector<std::uint32_t> hosts;
-    std::vector<std::uint64_t> bytes, at;
-    coll::Group group;
-    coll::Call call;
-};
+coll::UniformCall call_of(coll::Collective what, std::uint32_t ranks, std::uint64_t bytes) {
+    coll::UniformShape shape;
+    shape.what = what;
+    shape.ranks = ranks;
+    shape.bytes = bytes;
+    return coll::UniformCall(shape);
+}
 
 std::string_view cut(std::string_view& text) {
     const std::size_t colon = text.find(':');
@@ -55,17 +43,17 @@ traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uin
     coll::Tuning tuning;
     tuning.segment = number(cut(rest), options.name);
     tuning.ways = static_cast<std::uint32_t>(number(cut(rest), options.name));
-    const Given given(options.ranks, what, bytes);
+    const coll::UniformCall call = call_of(what, options.ranks, bytes);
     const coll::Algorithm& algorithm = name.empty() ? coll::algorithms(what).front() : coll::find_algorithm(what, name);
-    return whole_schedule(algorithm, given.group, std::span(&given.call, 1), tuning);
+    return whole_schedule(algorithm, call.group(), call.calls(), tuning);
 }
 
 std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options, std::uint64_t most_bytes) {
     const coll::Collective what = coll::parse_collective(options.name);
-    const Given given(options.ranks, what, most_bytes);
+    const coll::UniformCall call = call_of(what, options.ranks, most_bytes);
     std::vector<CollectiveOptions> all;
     for (const coll::Algorithm& algorithm : coll::algorithms(what))
-        if (algorithm.fits(given.group, given.call))
+        if (algorithm.fits(call.group(), call.calls()[0]))
             all.push_back({std::string(to_string(what)) + ":" + std::string(algorithm.name), options.ranks});
     return all;
 }

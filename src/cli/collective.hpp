@@ -14,8 +14,8 @@ struct CollectiveOptions {
     std::uint32_t ranks = 4;
 };
 
-// What all ranks would do, on one host. Without an algorithm the first that fits. Throws UsageError for names there are
-// none of and for the neighbour collectives, which need a topology.
+// What all ranks would do, on one host; neighbour collectives on a closed, near-square grid. Without an algorithm the
+// first, which always fits. Throws UsageError for names there are none of.
 [[nodiscard]] traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uint64_t bytes);
 
 // The same for each algorithm of the collective that fits such a group.

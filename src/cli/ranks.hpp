@@ -1,4 +1,4 @@
-// Ranks that a command starts for itself, and what the first of them has to say.
+// Ranks that a command starts for itself: transport::ask_ranks with what all commands have in common.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace loom::cli {
 
-// Runs `body` in so many processes under the local launcher; what rank 0 returns comes back, of others it is dropped.
-// Some ten kilobytes at most. Throws Error when a rank fails or a minute is up.
+// What rank 0 returns. What the ranks print goes to our standard error. Throws Error when a rank fails or a minute is
+// up.
 [[nodiscard]] std::string ask_ranks(std::uint32_t ranks, const std::function<std::string(Rank)>& body);
 
 }  // namespace loom::cli

@@ -1,16 +1,15 @@
 // How many hops of the chain a rank waits for, when datagrams of the multicast broadcast are lost.
 #include "reproduce/penalty.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
 #include "loom/base/error.hpp"
 #include "loom/coll/world.hpp"
-#include "loom/transport/launch.hpp"
+#include "loom/transport/ask.hpp"
 
 namespace loom::reproduce {
 
@@ -35,29 +34,6 @@ public:
 private:
     const char* name_;
     std::string old_;
-};
-
-class Pipe {
-public:
-    Pipe() {
-        if (pipe(ends_.data()) != 0) throw IoError("cannot make a pipe");
-    }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-    ~Pipe() {
-        for (const int end : ends_) ::close(end);
-    }
-    void write(std::span<const double> values) const {
-        if (::write(ends_[1], values.data(), values.size_bytes()) != static_cast<ssize_t>(values.size_bytes()))
-            throw IoError("cannot write to a pipe");
-    }
-    void read(std::span<double> values) const {
-        if (::read(ends_[0], values.data(), values.size_bytes()) != static_cast<ssize_t>(values.size_bytes()))
-            throw IoError("cannot read from a pipe");
-    }
-
-private:
-    std::array<int, 2> ends_{-1, -1};
 };
 
 class Listener {
@@ -118,17 +94,29 @@ private:
     std::uint32_t count_ = 0;
 };
 
+// Of each rank, how many before it in the chain missed the datagram in a row, itself included; heard[rank][broadcast].
+std::vector<double> mean_rounds(std::span<const std::uint8_t> heard, std::uint32_t broadcasts) {
+    std::vector<double> mean(heard.size() / broadcasts);
+    for (std::uint32_t i = 0; i < broadcasts; ++i) {
+        double rounds = 0;  // the root has it
+        for (std::size_t rank = 1; rank < mean.size(); ++rank) {
+            rounds = heard[rank * broadcasts + i] != 0 ? 0 : rounds + 1;
+            mean[rank] += rounds / broadcasts;
+        }
+    }
+    return mean;
+}
+
 }  // namespace
 
 std::vector<double> penalty_rounds(double lost, std::uint32_t ranks, std::uint32_t broadcasts) {
     const Variable faults("LOOM_VERBS_FAULT", "seed=5,datagrams=" + std::to_string(lost));
     const Variable soft("LOOM_HCA", "soft"), verbs("LOOM_TRANSPORT", "verbs");
     const Variable assumed("LOOM_COLL_PARAMETERS", "assumed");
-    const Pipe pipe;
     transport::Launch job;
     job.ranks = ranks;
     job.timeout = std::chrono::seconds(100);
-    job.body = [&](Rank) {
+    const std::string said = transport::ask_ranks(job, [&](Rank) {
         const auto world = coll::World::open();
         const std::vector<std::uint8_t> mine = Listener(*world).listen(broadcasts);
         std::vector<std::uint8_t> all(mine.size() * world->size());
@@ -138,24 +126,15 @@ std::vector<double> penalty_rounds(double lost, std::uint32_t ranks, std::uint32
         world->communicator()
             .start(gather, {reinterpret_cast<const std::byte*>(mine.data()), reinterpret_cast<std::byte*>(all.data())})
             .wait();
-        if (world->rank() == Rank{0}) {
-            std::vector<double> mean(world->size());
-            for (std::uint32_t i = 0; i < broadcasts; ++i) {
-                double rounds = 0;  // the root has it
-                for (std::uint32_t rank = 1; rank < world->size(); ++rank) {
-                    rounds = all[rank * mine.size() + i] != 0 ? 0 : rounds + 1;
-                    mean[rank] += rounds / broadcasts;
-                }
-            }
-            pipe.write(mean);
-        }
+        const std::vector<double> mean =
+            world->rank() == Rank{0} ? mean_rounds(all, broadcasts) : std::vector<double>{};
         world->close();
-        return 0;
-    };
-    const transport::LaunchOutcome outcome = transport::launch(job);
-    if (outcome.exit_code() != 0) throw Error("a rank of the multicast broadcast failed");
+        return std::string(reinterpret_cast<const char*>(mean.data()), mean.size() * sizeof(double));
+    });
     std::vector<double> mean(ranks);
-    pipe.read(mean);
+    if (said.size() != mean.size() * sizeof(double))
+        throw Error("the ranks of the multicast broadcast said too little");
+    std::memcpy(mean.data(), said.data(), said.size());
     return mean;
 }
 

@@ -101,12 +101,22 @@ TEST(ModelCommand, RefusesWhatItCannotRead) {
     for (const char* words :
          {"model predict", "model predict --coll allreduce:best", "model predict --coll nothing",
           "model predict --coll broadcast --bytes few", "model predict --coll broadcast --parameters x=1",
-          "model plot --coll neighbour_alltoall"}) {
+          "model plot --coll neighbours"}) {
         const Outcome done = loom_program(words);
 
         EXPECT_EQ(done.exit_code, 2) << words;
         EXPECT_THAT(done.err, HasSubstr("loom: ")) << words;
     }
+}
+
+TEST(ModelCommand, PutsNeighboursOnAGrid) {
+    const Outcome done = loom_program("model plot --coll neighbour_alltoall --ranks 16 --bytes 1KiB --json");
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    const json object = json::parse(done.out);
+    ASSERT_GT(object["algorithms"].size(), 1u);
+    for (const json& algorithm : object["algorithms"])
+        EXPECT_GT(algorithm["points"].back()["us"].get<double>(), 0) << algorithm;
 }
 
 TEST(ModelCommand, PlotsAllAlgorithms) {

@@ -37,6 +37,18 @@ struct Given {
     model::Charges charges;
 };
 
+// More ranks than cores; a message costs nothing but its bytes, large ones are copied by the side with less to do.
+Given crowded(std::uint32_t ranks) {
+    Given given(ranks);
+    given.charges.host_cores = 2;
+    given.charges.waits_for = model::Large::ready;
+    given.charges.way = {};
+    given.charges.way.limit = 16'384;
+    given.charges.way.large.send_byte = 90;
+    given.charges.way.copying = model::Copying::by_fewer;
+    return given;
+}
+
 std::vector<std::string> described(const std::vector<Candidate>& all) {
     std::vector<std::string> text;
     for (const Candidate& each : all)
@@ -46,30 +58,19 @@ std::vector<std::string> described(const std::vector<Candidate>& all) {
 
 // Each round is a turn of every rank, which predictions do not see where others' work hides it.
 TEST(Candidates, OnCrowdedHostsAmongEquallyQuickOnesFewRoundsWin) {
-    Given given(8);
-    given.charges.host_cores = 2;
-    given.charges.waits_for = model::Large::ready;
-    given.charges.way = {};
-    given.charges.way.limit = 16'384;
-    given.charges.way.large.send_byte = given.charges.way.shared_byte = 90;
+    Given given = crowded(8);
+    given.charges.way.shared_byte = 90;
     given.charges.way.small.send_byte = given.charges.way.small.take_byte = 90;
-    given.charges.way.copying = model::Copying::by_fewer;
 
-    const std::vector<Candidate> crowded = given.rank(Collective::allgather, 1 << 20);
+    const std::vector<Candidate> ranked = given.rank(Collective::allgather, 1 << 20);
 
-    EXPECT_EQ(crowded.front().algorithm->name, "linear");
+    EXPECT_EQ(ranked.front().algorithm->name, "linear");
 }
 
 // Bruck's algorithm packs and passes on; that is cheap only while it stays in the caches.
 TEST(Candidates, CopiesCountForMoreWhereCachesEnd) {
-    Given given(4);
-    given.charges.host_cores = 2;
-    given.charges.waits_for = model::Large::ready;
-    given.charges.way = {};
-    given.charges.way.limit = 16'384;
-    given.charges.way.large.send_byte = 90;
+    Given given = crowded(4);
     given.charges.way.shared_byte = 20;
-    given.charges.way.copying = model::Copying::by_fewer;
     given.charges.local.copy = 10;
     const auto bruck = [](const std::vector<Candidate>& all) {
         const auto found =

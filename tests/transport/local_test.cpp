@@ -177,5 +177,52 @@ TEST(Local, a_rank_that_throws_is_lost_for_the_others_and_its_exception_comes_ou
     EXPECT_EQ(outcomes, (std::vector{lost, pending, lost, lost, pending, lost}));
 }
 
+TEST(Local, another_length_of_a_large_message_is_told_to_both) {
+    run_local(2, [](Transport& transport) {
+        int finished = 0;
+        Message message = counted(finished);
+        std::vector<std::uint8_t> data(transport.rank() == Rank{0} ? 100'000 : 50'000, 7);
+
+        const bool at_once = transport.rank() == Rank{0}
+                                 ? transport.send(Rank{1}, Tag{1}, bytes_of(data), message)
+                                 : transport.receive(Rank{0}, Tag{1}, std::as_writable_bytes(std::span(data)), message);
+        drive(transport, [&] { return at_once || finished == 1; });
+
+        EXPECT_EQ(message.outcome, Outcome::mismatched);
+    });
+}
+
+// Whether its receive is there when the message comes or not.
+TEST(Local, a_large_message_of_a_rank_that_is_gone_is_lost_and_not_read) {
+    std::vector<std::uint8_t> data(100'000, 7);  // what would be read, were it read
+    int sent = 0;
+    std::array<Message, 2> sends{counted(sent), counted(sent)};
+    std::array<Outcome, 2> outcomes{};
+
+    const auto job = [&] {
+        run_local(2, [&](Transport& transport) {
+            if (transport.rank() == Rank{1}) {
+                for (std::uint64_t i = 0; i < 2; ++i)
+                    EXPECT_FALSE(transport.send(Rank{0}, Tag{i}, bytes_of(data), sends[i]));
+                throw UsageError("enough");
+            }
+            while (!transport.lost()) std::this_thread::yield();
+            int finished = 0;
+            std::array<Message, 2> receives{counted(finished), counted(finished)};
+            std::vector<std::uint8_t> room(data.size(), 0);
+            int at_once = 0;
+            at_once += transport.receive(Rank{1}, Tag{0}, std::as_writable_bytes(std::span(room)), receives[0]);
+            transport.progress();
+            at_once += transport.receive(Rank{1}, Tag{1}, std::as_writable_bytes(std::span(room)), receives[1]);
+            drive(transport, [&] { return at_once + finished == 2; });
+            outcomes = {receives[0].outcome, receives[1].outcome};
+            EXPECT_EQ(room, std::vector<std::uint8_t>(data.size(), 0));
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(outcomes, (std::array{Outcome::lost, Outcome::lost}));
+}
+
 }  // namespace
 }  // namespace loom::transport

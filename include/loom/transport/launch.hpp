@@ -31,8 +31,8 @@ enum class Binding : std::uint8_t {
 struct Launch {
     std::uint32_t ranks = 1;           // 1 .. most_ranks
     std::vector<std::string> program;  // found by PATH, with its arguments
-    // Run instead of a program, in a forked process whose exit code it returns; an exception is exit code 1. For
-    // tests: the caller must have no other threads.
+    // Run instead of a program, in a forked process whose exit code it returns; an exception is exit code 1. The
+    // caller must have no other threads.
     std::function<int(Rank)> body;
 
     Binding bind = Binding::crowded;

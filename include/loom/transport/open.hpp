@@ -20,7 +20,8 @@ namespace loom::transport {
 [[nodiscard]] std::unique_ptr<Transport> open_mpi(Bootstrap& bootstrap);
 
 // Runs `body` as `ranks` threads of this process, each with its own transport of the kind "local", and returns when all
-// have ended. The first exception is thrown again, after the others were told that the rank is lost.
+// have ended. The first exception is thrown again, after the others were told that the rank is lost; until
+// then they may still read what it was sending, which a body that throws must therefore leave where it is.
 void run_local(std::uint32_t ranks, const std::function<void(Transport&)>& body);
 
 }  // namespace loom::transport

@@ -164,10 +164,16 @@ void Endpoint::hand_over(Parcel* parcel, Message& message) {
     const bool fits = parcel->bytes == message.bytes;
     const std::uint64_t bytes = fits ? parcel->bytes : 0;
     const bool direct = parcel->kind == Parcel::Kind::direct;
+    if (direct && job_.gone[parcel->from.value].load(std::memory_order_acquire)) {
+        message.outcome = Message::Outcome::lost;  // its memory may be gone as well
+        parcel->bytes = 0;                         // it carries none
+        return recycle(parcel);
+    }
     if (bytes != 0) std::memcpy(message.data, direct ? parcel->source : parcel->payload(), bytes);
     message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
     if (!direct) return recycle(parcel);
     parcel->kind = Parcel::Kind::direct_taken;
+    parcel->outcome = message.outcome;
     const Rank sender = parcel->from;
     parcel->from = me_;
     deliver(sender, parcel);
@@ -182,10 +188,11 @@ void Endpoint::arrived(Parcel* parcel) {
             return;
         case Parcel::Kind::direct_taken: {
             Message& message = *parcel->message;
+            const Message::Outcome outcome = parcel->outcome;
             parcel->bytes = 0;  // it carries none
             recycle(parcel);
             peer.sends.remove(message);
-            message.outcome = Message::Outcome::done;
+            message.outcome = outcome;
             message.finished(message);
             return;
         }

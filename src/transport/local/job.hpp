@@ -32,9 +32,10 @@ struct Parcel {
     Rank from;
     Tag tag;
     std::uint64_t bytes = 0;
-    const std::byte* source = nullptr;  // of direct
-    Message* message = nullptr;         // of direct, the sender's
-    std::uint32_t value = 0;            // of notification
+    const std::byte* source = nullptr;                  // of direct
+    Message* message = nullptr;                         // of direct, the sender's
+    Message::Outcome outcome = Message::Outcome::done;  // of direct_taken
+    std::uint32_t value = 0;                            // of notification
 
     [[nodiscard]] std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };

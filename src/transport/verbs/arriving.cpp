@@ -1,5 +1,6 @@
 // What others wrote into our memory, and what has become of what we wrote into theirs.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "loom/base/error.hpp"
@@ -112,7 +113,7 @@ void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
 void VerbsTransport::meet(Peer& peer, const Loan& loan, Message& message) {
     const std::uint64_t reference = message.note - 1;
     Expected& expected = expected_[reference & 0xffffffff];
-    if (expected.registration->shared && loan.receive == 0) {
+    if (expected.registration->shared && loan.shared == 0) {
         // What comes next with its tag is for the next receive.
         peer.receives.remove(message);
         peer.reading.push(message);
@@ -345,35 +346,37 @@ bool VerbsTransport::take_frames(Peer& peer) {
             continue;
         }
         // Handling one may write frames of our own, but never looks at this ring: what is needed is copied out first.
-        Ready ready{};
-        Loan loan{};
-        std::memcpy(&ready, payload, std::min<std::uint64_t>(bytes, sizeof ready));
-        std::memcpy(&loan, payload, std::min<std::uint64_t>(bytes, sizeof loan));
+        alignas(8) std::array<std::byte, std::max(sizeof(Ready), sizeof(Loan))> copy{};
+        std::memcpy(copy.data(), payload, std::min<std::uint64_t>(bytes, copy.size()));
+        const auto as = [&copy]<class T>(T value) {
+            std::memcpy(&value, copy.data(), sizeof value);
+            return value;
+        };
         if (kind == Kind::skip) {
             consume(peer, peer.ring_lines - at / line);
             continue;
         }
         consume(peer, frame_lines(bytes));
         if (kind == Kind::ready && bytes == sizeof(Ready))
-            take_ready(peer, tag, ready);
+            take_ready(peer, tag, as(Ready{}));
         else if (kind == Kind::written && bytes == sizeof(Reference))
-            take_answer(peer, ready.address, Message::Outcome::done);
+            take_answer(peer, as(Reference{}).reference, Message::Outcome::done);
         else if (kind == Kind::lent && bytes == sizeof(Loan))
-            take_loan(peer, loan);
+            take_loan(peer, as(Loan{}));
         else if (kind == Kind::advance && bytes == sizeof(Loan))
-            take_advance(peer, tag, loan);
+            take_advance(peer, tag, as(Loan{}));
         else if (kind == Kind::rather && bytes == sizeof(Ready))
-            write_rather(peer, tag.value, ready);
+            write_rather(peer, tag.value, as(Ready{}));
         else if (kind == Kind::unwanted && bytes == sizeof(Reference))
-            take_unwanted(peer, ready.address);
+            take_unwanted(peer, as(Reference{}).reference);
         else if (kind == Kind::taken && bytes == sizeof(Reference))
-            take_back(peer, ready.address);
+            take_back(peer, as(Reference{}).reference);
         else if (kind == Kind::refused && bytes == sizeof(Reference))
-            take_answer(peer, ready.address, Message::Outcome::mismatched);
+            take_answer(peer, as(Reference{}).reference, Message::Outcome::mismatched);
         else if (kind == Kind::withdrawn && bytes == sizeof(Reference))
-            take_withdrawn(peer, tag, ready.address);
-        else if (kind == Kind::offer && bytes == 8)
-            take_offer(peer, tag, ready.address);
+            take_withdrawn(peer, tag, as(Reference{}).reference);
+        else if (kind == Kind::offer && bytes == sizeof(Offer))
+            take_offer(peer, tag, as(Offer{}).bytes);
         else if (kind == Kind::notify && bytes == 0)
             notifications_.push_back({peer.rank, static_cast<std::uint32_t>(tag.value)});
         else

@@ -14,15 +14,17 @@ enum class Kind : std::uint8_t {
     written,    // it is there, or what was not lent of it: Reference
     lent,       // the receiver may read it, or a first part of it, itself: Loan
     advance,    // the same before the receiver said `ready`, all of it: Loan
-    rather,     // an advance shall be written into this instead: Ready, with the reference of the loan as tag
+    rather,     // an advance shall be written into this instead: Ready; the frame's tag is the reference of the loan
     unwanted,   // an advance has another length: Reference
     taken,      // a loan has been read: Reference
     refused,    // it will not come, the lengths differ: Reference
     withdrawn,  // the receiver no longer waits: Reference
-    notify,     // a put has arrived: its value as tag
-    offer,      // a sender has waited long for `ready`: the length as payload
+    notify,     // a put has arrived: the frame's tag is its value
+    offer,      // a sender has waited long for `ready`: Offer
     skip,       // go on at the ring's beginning
 };
+
+inline constexpr std::uint64_t no_reference = ~std::uint64_t{0};
 
 struct Ready {
     std::uint64_t address, bytes;
@@ -34,16 +36,19 @@ struct Ready {
 
 struct Loan {
     std::uint64_t address, bytes;
-    std::uint64_t key;
+    std::uint32_t key;
+    std::uint32_t shared;     // of an advance: not 0 when the memory is reached with plain loads
     std::uint64_t reference;  // to be named in the answer
-    std::uint64_t receive;    // the reference of its Ready; of an advance: 1 if the memory is reached with plain loads
+    std::uint64_t receive;    // the reference of its Ready; of an advance no_reference
 };
 
 struct Reference {
     std::uint64_t reference;
 };
 
-inline constexpr std::uint64_t no_reference = ~std::uint64_t{0};
+struct Offer {
+    std::uint64_t bytes;
+};
 
 // The first word of a frame is kind and length, the last one is the mark alone, both in terms of a mark that no other
 // frame of the connection has. Adapters write an RDMA write in order, so a frame is complete when its last word is

@@ -45,7 +45,7 @@ void VerbsTransport::rest() {
         }
         for (Message* send = peer.sends.front(); send != nullptr; send = peer.lost ? nullptr : send->next)
             if (send->bytes > peer.eager_limit)
-                send_control(peer, Kind::offer, send->tag, Reference{send->bytes});  // again: the receive may come yet
+                send_control(peer, Kind::offer, send->tag, Offer{send->bytes});  // again: the receive may come yet
     }
 }
 
@@ -105,7 +105,7 @@ void VerbsTransport::set_events(bool on) {
         if (peer.rank == me_ || peer.lost) continue;
         // On another host's frames a bell costs nothing, and to be told of it would take longer than what it is for:
         // what has left without one wakes nobody.
-        if (peer.far && (!on || std::exchange(peer.told, true))) continue;
+        if (peer.far && (!on || std::exchange(peer.asked_to_ring, true))) continue;
         ibv_sge word{reinterpret_cast<std::uint64_t>(&flag), 8, 0};
         post_write(peer, {&word, 1}, peer.inbox_address + offsetof(Inbox, wants_events), peer.key, IBV_SEND_INLINE,
                    request_id(peer.rank, RequestKind::frame));

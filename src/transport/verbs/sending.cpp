@@ -84,12 +84,12 @@ bool VerbsTransport::has_room(Peer& peer, std::uint64_t lines) {
     const std::uint64_t skipped = at + lines > peer.ring_lines ? peer.ring_lines - at : 0;
     const auto free = [&] { return peer.ring_lines - (peer.tail - peer.consumed); };
     if (free() >= lines + skipped) return true;
-    const std::uint64_t told = __atomic_load_n(&peer.inbox->consumed, __ATOMIC_ACQUIRE);
-    if (told - peer.consumed > peer.tail - peer.consumed) {
+    const std::uint64_t reported = __atomic_load_n(&peer.inbox->consumed, __ATOMIC_ACQUIRE);
+    if (reported - peer.consumed > peer.tail - peer.consumed) {
         lose(peer, "rank " + std::to_string(peer.rank.value) + " took more than it was sent");
         return false;
     }
-    peer.consumed = told;
+    peer.consumed = reported;
     return free() >= lines + skipped;
 }
 
@@ -272,9 +272,9 @@ std::uint64_t VerbsTransport::new_loan(Message& message) {
 
 void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
     const std::uint64_t reference = new_loan(message);
-    send_control(
-        peer, Kind::lent, message.tag,
-        Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, reference, receive});
+    send_control(peer, Kind::lent, message.tag,
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, 0, reference,
+                      receive});
 }
 
 // Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word. So it says at once
@@ -292,8 +292,8 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     const std::uint64_t reference = new_loan(message);
     lent_[reference & 0xffffffff].in_advance = true;
     send_control(peer, Kind::advance, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey, reference,
-                      source.shared ? 1u : 0u});
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey,
+                      source.shared ? 1u : 0u, reference, no_reference});
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.

@@ -43,10 +43,10 @@ struct Peer {
     Rank rank;
     QpPtr qp;
     bool lost = false;
-    bool broken = false;   // a request failed: it will be lost once that is taken in
-    bool far = false;      // on another host
-    bool told = false;     // a far one, that it shall ring
-    bool probing = false;  // a write is under way that only asks whether it lives
+    bool broken = false;         // a request failed: it will be lost once that is taken in
+    bool far = false;            // on another host
+    bool asked_to_ring = false;  // a far one, once and for all
+    bool probing = false;        // a write is under way that only asks whether it lives
 
     std::uint64_t ring_bytes = 0, ring_lines = 0;  // of its ring and of ours: as long
     std::uint64_t eager_limit = 0;
