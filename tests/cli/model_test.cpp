@@ -98,10 +98,9 @@ TEST(ModelCommand, RefusesGoalWithoutRanksAndOptionsThatAGoalFileAnswers) {
 }
 
 TEST(ModelCommand, RefusesWhatItCannotRead) {
-    for (const char* words :
-         {"model predict", "model predict --coll allreduce:best", "model predict --coll nothing",
-          "model predict --coll broadcast --bytes few", "model predict --coll broadcast --parameters x=1",
-          "model plot --coll neighbours"}) {
+    for (const char* words : {"model predict", "model predict --coll allreduce:best", "model predict --coll nothing",
+                              "model predict --coll broadcast --bytes few",
+                              "model predict --coll broadcast --parameters x=1", "model plot --coll neighbours"}) {
         const Outcome done = loom_program(words);
 
         EXPECT_EQ(done.exit_code, 2) << words;
