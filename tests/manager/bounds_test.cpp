@@ -172,5 +172,76 @@ TEST(Bounds, ThreeSilentSweepsInARowAreTooMany) {
     EXPECT_EQ(work.missed, 14u * 8u);
 }
 
+// Every switch takes a while to answer.
+class SlowFabric : public fabric::CounterSource, public fabric::Clock {
+public:
+    void read(std::span<const PortIndex>, std::span<fabric::PortCounters>) override { now_ += seconds(0.2); }
+    Time now() override { return now_; }
+    bool sleep_until(Time time) override {
+        woken.push_back(time);
+        now_ = time;
+        return true;
+    }
+
+    std::vector<Time> woken;
+
+private:
+    Time now_;
+};
+
+TEST(Bounds, SweepsBeginAtEvenIntervalsHoweverLongReadingTakes) {
+    const Testbed testbed;
+    FakeParameters parameters;
+    SlowFabric slow;
+    Settings settings;
+    settings.policy = {};
+    settings.sweep = seconds(1.5);
+    settings.sweeps = 4;
+
+    (void)run_manager(testbed.fabric, slow, parameters, slow, settings, {});
+
+    EXPECT_THAT(slow.woken, ElementsAre(seconds(1.5), seconds(3), seconds(4.5)));
+}
+
+TEST(Bounds, ASweepShorterThanItsReadingsBeginsTheNextAtOnce) {
+    const Testbed testbed;
+    FakeParameters parameters;
+    SlowFabric slow;
+    Settings settings;
+    settings.policy = {};
+    settings.sweep = seconds(0.3);
+    settings.sweeps = 3;
+
+    (void)run_manager(testbed.fabric, slow, parameters, slow, settings, {});
+
+    EXPECT_THAT(slow.woken, ElementsAre(seconds(0.4), seconds(0.8)));
+}
+
+// Nothing can be said of a span without length: the second of two reads at one moment is as if it had not been.
+TEST(Bounds, AReadAtTheSameMomentIsNotCompared) {
+    const Testbed testbed;
+    Settings settings;
+    Dcms dcms(testbed.fabric, settings);
+    FakeParameters parameters;
+    std::vector<Decision> decisions;
+    const auto read = [&](Time when, std::uint64_t ticks) {
+        dcms.observe(testbed.victim, when, waiting(ticks));
+        dcms.observe(testbed.root, when, ticks == 0 ? fabric::PortCounters{} : congested());
+    };
+    read(Time{}, 0);
+    dcms.judge(Time{}, parameters, {});
+
+    read(Time{}, 30'000'000);
+    dcms.judge(Time{}, parameters, [&](const Decision& decision) { decisions.push_back(decision); });
+    const std::size_t at_once = decisions.size();
+    read(settings.sweep, 30'000'000);
+    dcms.judge(settings.sweep, parameters, [&](const Decision& decision) { decisions.push_back(decision); });
+
+    EXPECT_EQ(at_once, 0u);
+    ASSERT_EQ(decisions.size(), 1u);
+    EXPECT_EQ(decisions[0].what, What::lower);
+    EXPECT_EQ(decisions[0].victim_waited, 30'000'000u);
+}
+
 }  // namespace
 }  // namespace loom::manager

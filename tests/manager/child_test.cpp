@@ -60,6 +60,16 @@ TEST(Child, MayNotPrintWithoutEnd) {
     EXPECT_EQ(failure([] { (void)shell("yes", milliseconds(60'000), 100'000); }), "sh printed more than 100000 bytes");
 }
 
+TEST(Child, MayNotComplainMoreThanItMayPrint) {
+    const auto printing = [](const std::string& script) {
+        return failure([&] { (void)shell(script, milliseconds(60'000), 100'000); });
+    };
+
+    EXPECT_EQ(printing("head -c 200000 /dev/zero >&2"), "sh printed more than 100000 bytes");
+    EXPECT_EQ(printing("head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2"), "sh printed more than 100000 bytes");
+    EXPECT_EQ(printing("head -c 60000 /dev/zero >&2"), "none");
+}
+
 TEST(Child, TellsASignal) {
     EXPECT_EQ(shell("kill -9 $$").status, 128 + 9);
 }

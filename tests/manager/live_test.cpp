@@ -136,6 +136,21 @@ TEST_F(Live, ReadsAllPortsOfASwitchInOneProcessAndCongestionPortByPort) {
     EXPECT_THAT(remarks_, IsEmpty());
 }
 
+TEST_F(Live, TheFirstReadingHasTheCongestionOfEveryPort) {
+    record("perfquery -x -l " + s2_ + " 20,21,23", extended(20, 1, "1") + extended(21, 1, "1") + extended(23, 1, "1"));
+    record("perfquery --xmitcc " + s2_ + " 20", congested(20, 700));
+    record("perfquery --xmitcc " + s2_ + " 21", congested(21, 800));
+    record("perfquery --xmitcc " + s2_ + " 23", congested(23, 900));
+    LiveFabric live(testbed_.fabric, options_);
+    std::vector<fabric::PortCounters> counters(3);
+
+    live.read(ports({20, 21, 23}), counters);
+
+    EXPECT_EQ(counters[0].xmit_cong_time, 700u);
+    EXPECT_EQ(counters[1].xmit_cong_time, 800u);
+    EXPECT_EQ(counters[2].xmit_cong_time, 900u);
+}
+
 TEST_F(Live, FindsWaitingAmongTheBasicCountersOfOlderSwitches) {
     record("perfquery -x " + s2_ + " 23", extended(23, 200));
     record("perfquery " + s2_ + " 23", basic(23, 4321));
@@ -332,6 +347,16 @@ TEST_F(Live, DoesNotTouchPortsThatTheToolsWouldMixUp) {
     EXPECT_THAT(failure([&] { return live.marking_rate(port); }), HasSubstr("only be trusted with ports up to 31"));
     EXPECT_THAT(failure([&] { live.set_marking_rate(port, 0); }), HasSubstr("only be trusted with ports up to 31"));
     EXPECT_THAT(commands_, IsEmpty());
+}
+
+TEST_F(Live, TouchesTheLastPortThatTheToolsAgreeOn) {
+    const PortIndex port = testbed_.fabric.port_index(testbed_.s2, PortNum{31});
+    record(port_query_ + s2_ + " 31", port_setting(1, 0, 15, 8, 128));
+    LiveFabric live(testbed_.fabric, options_);
+
+    live.set_marking_rate(port, 0);
+
+    EXPECT_THAT(commands_, ElementsAre("ibccconfig SwitchPortCongestionSetting " + s2_ + " 31 1 0 15 8 0"));
 }
 
 TEST_F(Live, RemarksOnAThresholdThatMarksNothingAndRefusesCreditStarvation) {

@@ -248,6 +248,21 @@ TEST(SettingsCheck, RefusesNonsense) {
     refuses([](Settings& s) { s.policy.patience = Patience::backoff, s.longest_backoff = 0; });
 }
 
+TEST(SettingsCheck, TakesWhatIsJustSensible) {
+    const auto takes = [](auto&& change) {
+        Settings settings = paper_settings();
+        change(settings);
+        EXPECT_NO_THROW(check(settings));
+    };
+
+    takes([](Settings& s) { s.intervals = 1; });
+    takes([](Settings& s) { s.low = 128; });
+    takes([](Settings& s) { s.policy.sweeping = Sweeping::two_step, s.calm_sweep = s.sweep; });
+    takes([](Settings& s) { s.policy.attention = Attention::history, s.survey = s.memory = 1; });
+    takes([](Settings& s) { s.policy.marking = Marking::proportional, s.gain = 1; });
+    takes([](Settings& s) { s.policy.patience = Patience::backoff, s.longest_backoff = 1; });
+}
+
 TEST(SettingsCheck, AFabricWithoutSwitchPortsIsRefused) {
     fabric::Fabric fabric;
     (void)fabric.add_node(fabric::NodeKind::switch_, 4, "alone");

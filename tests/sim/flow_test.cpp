@@ -111,6 +111,21 @@ TEST(FlowLevel, PortsCountDataPacketsAndWaiting) {
     EXPECT_EQ(sim->counters(port(*setup, "S1", 3)), fabric::PortCounters{});
 }
 
+// Whole packets, one byte more, and none at all, which is a packet too.
+TEST(FlowLevel, MessagesAreCountedInPacketsOfTheMtu) {
+    const std::vector<std::pair<const char*, std::uint64_t>> expected{
+        {"0", 1}, {"1", 1}, {"2047", 1}, {"2048", 1}, {"2049", 2}, {"4096", 2}, {"4097", 3}};
+    for (const auto& [bytes, packets] : expected) {
+        const auto setup = made(std::string("mtu 2048\nflow A-D from A to D bytes ") + bytes + "\n");
+        const auto sim = setup->start();
+
+        (void)sim->advance(seconds(1));
+
+        EXPECT_EQ(sim->counters(port(*setup, "A", 1)).xmit_pkts, packets) << bytes;
+        EXPECT_EQ(sim->counters(port(*setup, "D", 1)).rcv_pkts, packets) << bytes;
+    }
+}
+
 // A-D and B-D share D's port for 2 ms, then B-D is alone for 1 ms; 7 ms later A-D comes back and has all to itself.
 TEST(FlowLevel, WaitingIsOverWhenTheLastStreamHasLeft) {
     const auto setup = made(

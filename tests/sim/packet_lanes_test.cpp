@@ -57,6 +57,24 @@ TEST(PacketLanes, HighPriorityGoesFirstUpToItsLimit) {
     EXPECT_NEAR(share(bed), 1.0, 0.01);
 }
 
+// Packets of 256 bytes with their headers: sixteen are 4096 bytes exactly, and then a low one has its turn.
+TEST(PacketLanes, ALimitThatIsUsedUpToTheLastByteIsUsedUp) {
+    const std::string much = " bytes 2300000 message 230 window 64";
+    Bed bed(star + "flow a from A to D" + much + "\nflow b from B to D" + much + " sl 1\nflow c from C to D" + much +
+            " sl 1\n");
+    bed.options().sl_to_vl[1] = 1;
+    bed.options().arbitration.high = {{1, 255}};
+    bed.options().arbitration.low = {{0, 255}};
+    bed.options().arbitration.high_limit = 1;
+    const auto engine = bed.start();
+
+    (void)engine->advance(microseconds(500));
+
+    const auto flows = engine->flows();
+    const double low = static_cast<double>(flows[0].delivered);
+    EXPECT_NEAR(static_cast<double>(flows[1].delivered + flows[2].delivered) / low, 16, 0.1);
+}
+
 // All three heads are at the switch at the same moment; A's, on lane 0, finds the output free. Of those that wait the
 // table's first entry goes first: lane 2, then lane 1.
 TEST(PacketLanes, TurnsBeginWithTheFirstEntry) {

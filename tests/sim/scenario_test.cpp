@@ -108,6 +108,26 @@ TEST(Scenario, HalvesInjectionRatesWhereSwitchesMarkAndNoTableIsGiven) {
     EXPECT_THAT(table_of("congestion threshold 15\ncongestion cct 0\n"), ElementsAre(0));
 }
 
+// Each message waits for the one that is a window before it, and for that alone.
+TEST(Scenario, AWindowIsThatManyMessages) {
+    for (const std::uint32_t window : {1u, 2u, 3u}) {
+        const auto setup = set_up(parse_scenario(std::string(two_switches) +
+                                                     "flow f from A to \"Big D\" bytes 500 message 100 window " +
+                                                     std::to_string(window) + "\n",
+                                                 "test"));
+        const traffic::Schedule& schedule = setup->schedule;
+
+        ASSERT_EQ(schedule.ops(Rank{0}).size(), 5u);
+        for (std::uint32_t i = 0; i < 5; ++i) {
+            EXPECT_EQ(schedule.waits_for(i), i < window ? 0u : 1u) << i << " of window " << window;
+            if (i + window < 5)
+                EXPECT_THAT(schedule.successors(i), ElementsAre(traffic::Successor{i + window, false}));
+            else
+                EXPECT_THAT(schedule.successors(i), IsEmpty());
+        }
+    }
+}
+
 TEST(Scenario, ReadsTheMessageLevelWithoutAFabric) {
     const Scenario s = parse_scenario(
         "level message\nranks 8\npattern ring\nloggops L 1us o 200ns G 400 S 4KiB\nlocal-copy 50\n", "s");
