@@ -44,13 +44,13 @@ struct Best {
     [[nodiscard]] double left() const { return 100.0 * many.microseconds() / one.microseconds(); }
 };
 
-// Among as many ways as messages are free.
+// Among two ways and as many as messages are free; two nodes have one way alone.
 Best best(const Parts& parts, const model::LogfP& parameters, std::uint32_t nodes) {
     Best found;
     found.one = found.many = barrier_time(parts, parameters, nodes, 1);
     for (std::uint32_t ways = 2; ways <= paper.f && ways < nodes; ++ways) {
         const Time time = barrier_time(parts, parameters, nodes, ways);
-        if (time >= found.many) continue;
+        if (found.ways != 1 && time >= found.many) continue;
         found.many = time;
         found.ways = ways;
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "reproduce/broken_parts.hpp"
+#include "reproduce/testbed.hpp"
 
 namespace loom::reproduce {
 namespace {
@@ -36,6 +37,26 @@ void expect_all_hold(const Result& result) {
     for (const Row& row : result.rows) EXPECT_TRUE(result.holds(row)) << row.name;
     for (const Claim& claim : result.claims) EXPECT_TRUE(claim.holds) << claim.text;
     EXPECT_TRUE(result.holds());
+}
+
+// As the paper prints them, scaled down; counts of sweeps, rates and timers are not.
+TEST(TheTestbed, HasThePapersSettings) {
+    const manager::Settings settings = testbed_settings(12);
+    const sim::Options options = testbed_options(75, 128);
+
+    EXPECT_EQ(settings.congestion, 8'000'000u / 250);
+    EXPECT_EQ(settings.wait, 27'400'000u / 250);
+    EXPECT_EQ(settings.sweep, scaled_down(testbed_sweep));
+    EXPECT_EQ(settings.intervals, 12u);
+    EXPECT_EQ(settings.low, 0);
+    EXPECT_EQ(settings.normal, 128);
+    EXPECT_EQ(settings.policy, manager::Policy{});
+    EXPECT_EQ(options.packet.congestion.switches.threshold, 15);
+    EXPECT_EQ(options.packet.congestion.switches.marking_rate, 128);
+    for (const sim::HostControl& host : options.packet.congestion.hosts) {
+        EXPECT_EQ(host.ccti_timer, 75);
+        EXPECT_EQ(host.ccti_increase, 1);
+    }
 }
 
 TEST(DcmsExperiment1, Holds) {
@@ -77,6 +98,21 @@ TEST(DcmsExperiment1, NeedsAdaptersThatDoNotKeepStep) {
 
     EXPECT_FALSE(result.holds(result.rows.at(0)));
     EXPECT_FALSE(result.holds());
+}
+
+// Each row at marking rate 0 counts, not the last alone.
+TEST(DcmsExperiment1, OneRowThatWaitsIsEnough) {
+    const Parts parts = with_options([](sim::Options& options) {
+        sim::CongestionControl& control = options.packet.congestion;
+        if (control.switches.marking_rate == 0 && control.hosts[0].ccti_timer == 75) control = {};
+    });
+
+    const Result result = dcms_experiment_1(parts, quick());
+
+    EXPECT_GT(result.rows.at(0).values.at(3).ours, 1);
+    const Claim& never_waits = result.claims.at(1);
+    ASSERT_TRUE(never_waits.text.starts_with("marking rate 0: (S1, 15) never waits"));
+    EXPECT_FALSE(never_waits.holds);
 }
 
 // How the random numbers fall decides nothing.

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "reproduce/broken_parts.hpp"
 
 namespace loom::reproduce {
@@ -33,6 +36,46 @@ TEST(HoeflerBarrier, NeedsMessagesThatAreFree) {
     };
 
     EXPECT_FALSE(hoefler_barrier(parts, quick()).holds());
+}
+
+TEST(HoeflerBarrier, TriesAsManyWaysAsMessagesAreFree) {
+    Parts parts = without_ranks();
+    std::map<std::uint32_t, std::uint32_t> most;  // by ranks
+    parts.barrier = [&, barrier = parts.barrier](std::uint32_t ranks, std::uint32_t ways) {
+        most[ranks] = std::max(most[ranks], ways);
+        return barrier(ranks, ways);
+    };
+
+    (void)hoefler_barrier(parts, quick());
+
+    EXPECT_EQ(most.at(64), 10u);
+    EXPECT_EQ(most.at(11), 10u);
+    EXPECT_EQ(most.at(10), 9u);  // nobody has more partners than there are others
+    EXPECT_EQ(most.at(2), 1u);
+}
+
+TEST(HoeflerBarrier, OneSizeAtWhichManyWaysAreSlowerIsEnough) {
+    Parts parts = without_ranks();
+    std::uint32_t asked = 1;
+    parts.barrier = [&, barrier = parts.barrier](std::uint32_t ranks, std::uint32_t ways) {
+        asked = ways;
+        return barrier(ranks, ways);
+    };
+    parts.walk = [&](const traffic::Schedule& schedule, const model::Charges& charges) {
+        model::Charges slow = charges;
+        if (schedule.ranks() == 5 && asked > 1) {
+            slow.free = 1;
+            slow.way.small.gap = microseconds(100);
+        }
+        return model::walk(schedule, slow);
+    };
+
+    const Result result = hoefler_barrier(parts, quick());
+
+    unsigned failed = 0;
+    for (const Claim& claim : result.claims) failed += claim.holds ? 0 : 1;
+    EXPECT_EQ(failed, 1u);
+    EXPECT_FALSE(result.holds());
 }
 
 TEST(HoeflerBarrier, NeedsBarriersWithManyPartners) {

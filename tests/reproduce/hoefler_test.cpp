@@ -50,6 +50,32 @@ TEST(HoeflerFatTrees, HoldsOnTheSmallNetworks) {
     EXPECT_TRUE(result.holds());
 }
 
+// Where every channel carries the same number of routes, the correction is exact.
+TEST(HoeflerFatTrees, TheMisprintedMeanIsCorrectedToTheLastRoute) {
+    const Result result = hoefler_fat_trees(standard_parts(), quick());
+
+    unsigned found = 0;
+    for (const Row& row : result.rows) {
+        if (row.values.at(0).ours != 768) continue;
+        ++found;
+        ASSERT_TRUE(row.values.at(3).corrected.has_value());
+        EXPECT_DOUBLE_EQ(*row.values.at(3).corrected, 2232);
+        EXPECT_NEAR(row.values.at(3).ours, *row.values.at(3).corrected, 1e-6);
+    }
+    EXPECT_EQ(found, 1u);
+}
+
+TEST(HoeflerFatTrees, DoesNotHoldWithALostRoute) {
+    Parts parts = standard_parts();
+    parts.forwarding_index = [index = parts.forwarding_index](const auto& routes, unsigned threads) {
+        auto result = index(routes, threads);
+        result.unrouted = 1;
+        return result;
+    };
+
+    EXPECT_FALSE(hoefler_fat_trees(parts, quick()).holds());
+}
+
 TEST(HoeflerFatTrees, DoesNotHoldWithRandomRoutes) {
     EXPECT_FALSE(hoefler_fat_trees(with_engine("sssp", "random"), quick()).holds());
 }

@@ -32,6 +32,8 @@ TEST(Rule, RelativeScalesWithThePaper) {
     EXPECT_TRUE(rule.agrees(1000, 1099));
     EXPECT_FALSE(rule.agrees(1000, 1101));
     EXPECT_FALSE(rule.agrees(1000, 899));
+    EXPECT_TRUE(rule.agrees(-1000, -1099));
+    EXPECT_FALSE(rule.agrees(-1000, -1101));
 }
 
 TEST(Rule, AtMostIsOneSided) {
@@ -56,6 +58,7 @@ TEST(Result, DoesNotHoldWithoutRows) {
 TEST(Result, ANumberThatIsNoneNeverHolds) {
     EXPECT_FALSE(one_row({1.0, NAN}, equal).holds());
     EXPECT_FALSE(one_row({1.0, NAN}, shown).holds());
+    EXPECT_FALSE(one_row({{}, NAN}, shown).holds());
     EXPECT_TRUE(one_row({1.0, 1.0}, equal).holds());
 }
 

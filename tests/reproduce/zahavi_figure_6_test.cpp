@@ -16,6 +16,18 @@ TEST(ZahaviFigure6, Holds) {
     EXPECT_TRUE(result.picture.has_value());
 }
 
+// Reductions hardly differ between the two speeds; times do.
+TEST(ZahaviFigure6, DdrLinksTakeHalfTheTime) {
+    const Result result = zahavi_figure_6(standard_parts(), quick());
+
+    ASSERT_EQ(result.columns.at(1).name, "SDR ftree, us");
+    ASSERT_EQ(result.columns.at(4).name, "DDR ftree, us");
+    for (const Row& row : result.rows) {
+        EXPECT_NEAR(row.values.at(4).ours / row.values.at(1).ours, 0.5, 0.05) << row.name;
+        EXPECT_NEAR(row.values.at(5).ours / row.values.at(2).ours, 0.5, 0.05) << row.name;
+    }
+}
+
 TEST(ZahaviFigure6, DoesNotHoldWithOneRoutingForBoth) {
     EXPECT_FALSE(zahavi_figure_6(with_engine("ftree", "minhop"), quick()).holds());
     EXPECT_FALSE(zahavi_figure_6(with_engine("minhop", "ftree"), quick()).holds());

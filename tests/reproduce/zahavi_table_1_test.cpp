@@ -41,6 +41,35 @@ TEST(ZahaviTable1, DoesNotHoldWithABrokenGenerator) {
     EXPECT_TRUE(result.holds(result.rows.at(12)));
 }
 
+TEST(ZahaviTable1, DoesNotHoldWithALostRoute) {
+    Parts parts = standard_parts();
+    parts.contention = [contention = parts.contention](const auto& routes, const auto& pattern, const auto& options) {
+        auto result = contention(routes, pattern, options);
+        result.unrouted = 1;
+        return result;
+    };
+
+    EXPECT_FALSE(zahavi_table_1(parts, quick()).holds());
+}
+
+// What is said of all trees fails with the first that differs.
+TEST(ZahaviTable1, OneTreeWithWorseFatTreeRoutesIsEnough) {
+    Parts parts = standard_parts();
+    unsigned calls = 0;
+    parts.contention = [&calls, contention = parts.contention](const auto& routes, const auto& pattern,
+                                                               const auto& options) {
+        auto result = contention(routes, pattern, options);
+        if (calls++ == 0) result.worst = 100;
+        return result;
+    };
+
+    const Result result = zahavi_table_1(parts, quick());
+
+    ASSERT_TRUE(result.claims.at(0).text.starts_with("minimum-hop routing never has less contention"));
+    EXPECT_FALSE(result.claims[0].holds);
+    EXPECT_TRUE(result.claims.at(1).holds);
+}
+
 TEST(ZahaviTable1, DoesNotHoldWithABrokenMetric) {
     Parts parts = standard_parts();
     parts.contention = [contention = parts.contention](const auto& routes, const auto& pattern, const auto& options) {
