@@ -98,6 +98,9 @@ void reductions_of_nothing(const Wardrobe&);
 void neighbours_of_few(const Wardrobe&);
 void large_elements(const Wardrobe&);
 void elements_beyond_2_gib(const Wardrobe&);
+void displacements_below_zero(const Wardrobe&);
+void blocks_of_256_bytes_swapped(const Wardrobe&);
+void requests_of_both_kinds(const Wardrobe&);
 void duplicates_with_info(const Wardrobe&);
 
 }  // namespace loom::workout

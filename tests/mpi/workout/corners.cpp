@@ -122,6 +122,88 @@ void elements_beyond_2_gib(const Wardrobe&) {
     MPI_Type_free(&gaps);
 }
 
+// Blocks from the middle of the memory to both sides, without gaps in them: where the lowest begins is below what the
+// program names.
+void displacements_below_zero(const Wardrobe&) {
+    const int size = size_of(MPI_COMM_WORLD), rank = rank_in(MPI_COMM_WORLD), middle = 3 * (size / 2);
+    std::vector<int> counts(static_cast<std::size_t>(size), 2), at(counts.size());
+    for (int i = 0; i < size; ++i) at[static_cast<std::size_t>(i)] = 3 * i - middle;
+    const int mine[2] = {10 * rank, 10 * rank + 1};
+    std::vector<int> gathered(3 * counts.size(), -1), exchanged(gathered), given(gathered);
+    for (int i = 0; i < size; ++i)
+        for (int k = 0; k < 2; ++k) given[static_cast<std::size_t>(3 * i + k)] = 100 * rank + 10 * i + k;
+    MPI_Request requests[2];
+    MPI_Iallgatherv(mine, 2, MPI_INT, gathered.data() + middle, counts.data(), at.data(), MPI_INT, MPI_COMM_WORLD,
+                    &requests[0]);
+    MPI_Ialltoallv(given.data() + middle, counts.data(), at.data(), MPI_INT, exchanged.data() + middle, counts.data(),
+                   at.data(), MPI_INT, MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < size; ++i) {
+        const std::size_t block = 3 * static_cast<std::size_t>(i);
+        expect(gathered[block] == 10 * i && gathered[block + 1] == 10 * i + 1, "a gathered block is wrong");
+        expect(exchanged[block] == 100 * i + 10 * rank && exchanged[block + 1] == 100 * i + 10 * rank + 1,
+               "an exchanged block is wrong");
+        expect(gathered[block + 2] == -1 && exchanged[block + 2] == -1, "a gap was written");
+    }
+}
+
+// Without a gap, in an order that the low bytes of addresses do not tell.
+void blocks_of_256_bytes_swapped(const Wardrobe&) {
+    constexpr int half = 64, ints = 2 * half;
+    const int lengths[2] = {half, half}, swapped[2] = {half, 0}, rank = rank_in(MPI_COMM_WORLD);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_indexed(2, lengths, swapped, MPI_INT, &type);
+    type = committed(type);
+    std::vector<int> data(ints);
+    std::iota(data.begin(), data.end(), 1000 * rank);
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Ibcast(data.data(), rank == 0 ? 1 : ints, rank == 0 ? type : MPI_INT, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(data[0] == (rank == 0 ? 0 : half) && data[half] == (rank == 0 ? half : 0),
+           "the halves are in another order");
+    MPI_Type_free(&type);
+}
+
+// A collective before a message in one list: indices and statuses are the list's, whoever the request belongs to.
+void requests_of_both_kinds(const Wardrobe&) {
+    const int size = size_of(MPI_COMM_WORLD), rank = rank_in(MPI_COMM_WORLD);
+    const int before = (rank + size - 1) % size, after = (rank + 1) % size;
+    for (int way = 0; way < 4; ++way) {
+        const int one = 1, sent[3] = {rank, rank, rank};
+        int sum = 0, got[3] = {}, flag = 0, some = 0, indices[2] = {}, seen[2] = {};
+        MPI_Request requests[2], sending = MPI_REQUEST_NULL;
+        MPI_Status statuses[2], found[2] = {};
+        for (MPI_Status& status : found) MPI_Status_set_elements(&status, MPI_INT, 2);
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(got, 3, MPI_INT, before, 21, MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(sent, 3, MPI_INT, after, 21, MPI_COMM_WORLD, &sending);
+        if (way == 0) MPI_Waitall(2, requests, found);
+        while (way == 1 && flag == 0) MPI_Testall(2, requests, &flag, found);
+        for (int left = 2; way > 1 && left > 0; left -= some) {
+            for (MPI_Status& status : statuses) MPI_Status_set_elements(&status, MPI_INT, 2);
+            some = 1;
+            if (way == 2)
+                MPI_Waitsome(2, requests, &some, indices, statuses);
+            else
+                MPI_Waitany(2, requests, &indices[0], &statuses[0]);
+            for (int i = 0; i < some; ++i) {
+                expect(indices[i] == 0 || indices[i] == 1, "an index is not the list's");
+                expect(++seen[indices[i]] == 1, "a request is told twice");
+                found[indices[i]] = statuses[i];
+            }
+        }
+        MPI_Wait(&sending, MPI_STATUS_IGNORE);
+        int of_ours = -1, of_message = -1;
+        MPI_Get_count(&found[0], MPI_INT, &of_ours);
+        MPI_Get_count(&found[1], MPI_INT, &of_message);
+        expect(sum == size && got[2] == before, "the result is wrong");
+        expect(of_ours == 0, "the status of a collective tells of elements");
+        expect(of_message == 3 && found[1].MPI_TAG == 21 && found[1].MPI_SOURCE == before,
+               "a status is not the list's");
+        expect(requests[0] == MPI_REQUEST_NULL && requests[1] == MPI_REQUEST_NULL, "a finished request is left");
+    }
+}
+
 #if MPI_VERSION >= 4
 void duplicates_with_info(const Wardrobe&) {
     MPI_Comm made = MPI_COMM_NULL;

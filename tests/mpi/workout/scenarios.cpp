@@ -312,6 +312,9 @@ const std::vector<Scenario>& scenarios() {
     static const std::vector<Scenario> all = {
         {"reductions_of_nothing", reductions_of_nothing, 1},
         {"neighbours_of_few", neighbours_of_few, 2},
+        {"displacements_below_zero", displacements_below_zero, 2},
+        {"blocks_of_256_bytes_swapped", blocks_of_256_bytes_swapped, 2},
+        {"requests_of_both_kinds", requests_of_both_kinds, 1},
         {"large_elements", large_elements, 1},
         {"elements_beyond_2_gib", elements_beyond_2_gib, 1},
 #if MPI_VERSION >= 4
