@@ -9,16 +9,38 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <sstream>
 
+#include "loom/base/byte_order_mark.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom {
 namespace {
 
 [[noreturn]] void fail(const std::filesystem::path& path, const char* doing) {
     throw IoError(path.string() + ": cannot " + doing + ": " + std::strerror(errno));
+}
+
+// What does not say how long it is may never end.
+constexpr std::size_t longest_stream = std::size_t{4} << 30;
+constexpr std::size_t longest_of_device = std::size_t{64} << 20;
+
+bool is_device(const std::filesystem::path& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode);
+}
+
+std::string read_to_end(std::istream& in, const std::string& name, std::size_t most) {
+    constexpr std::size_t piece = 1 << 18;
+    std::string text;
+    for (std::size_t have = 0;; have = text.size()) {
+        text.resize(have + piece);
+        in.read(text.data() + have, piece);
+        text.resize(have + static_cast<std::size_t>(in.gcount()));
+        if (text.size() > most) throw IoError(name + ": is too long, expected at most " + human_bytes(most));
+        if (!in) return text;
+    }
 }
 
 // Removes the temporary unless the rename succeeded.
@@ -45,7 +67,7 @@ private:
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-    if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+    if (path == "-") return read_to_end(std::cin, "standard input", longest_stream);
     std::error_code ignored;
     if (std::filesystem::is_directory(path, ignored))
         throw IoError(path.string() + ": is a directory, expected a file");
@@ -63,7 +85,7 @@ std::string read_file(const std::filesystem::path& path) {
         in.clear();
         in.seekg(0);
         in.clear();
-        text.assign(std::istreambuf_iterator<char>(in), {});
+        text = read_to_end(in, path.string(), is_device(path) ? longest_of_device : longest_stream);
     }
     return text;
 }
@@ -132,6 +154,7 @@ void write_file(const std::filesystem::path& path, const std::function<void(std:
 }
 
 bool Lines::next(std::string_view& line) {
+    if (number_ == 0) rest_ = without_byte_order_mark(rest_);
     if (rest_.empty()) return false;
     const auto end = rest_.find('\n');
     line = rest_.substr(0, end);

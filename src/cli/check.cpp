@@ -123,7 +123,7 @@ void add_check(CLI::App& program, int& exit_code) {
     CLI::App* app = program.add_subcommand("check", "Are tables reachable, loop-free, deadlock-free, balanced?");
     app->add_option("FABRIC", options->fabric, "Fabric to read, any known format; - is standard input")->required();
     app->add_option("TABLES", options->tables, "Forwarding tables of it, any known format")->required();
-    app->add_option("--threads", options->threads, "Threads, 0 for all cores; the answer does not depend on it")
+    app->add_option("-j,--threads", options->threads, "Threads, 0 for all cores; the answer does not depend on it")
         ->check(thread_count())
         ->capture_default_str();
     add_common(*app, options->common);

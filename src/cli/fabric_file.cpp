@@ -7,6 +7,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/routing/content.hpp"
+#include "loom/sim/scenario.hpp"
 
 namespace loom::cli {
 
@@ -27,6 +28,17 @@ std::optional<Format> format_named(const std::string& name) {
     throw UsageError(fmt::format("no such format: {}; there are {}", name, names));
 }
 
+namespace {
+
+bool is_scenario(const std::string& text) try {
+    (void)sim::parse_scenario(text, "");
+    return text.find_first_not_of(" \t\r\n") != std::string::npos;
+} catch (const Error&) {
+    return false;
+}
+
+}  // namespace
+
 Reading load_fabric(const std::string& path, const std::string& format, const Common& common) {
     const auto named = format_named(format);
     const std::string file = path == "-" ? "standard input" : path;
@@ -40,6 +52,9 @@ Reading load_fabric(const std::string& path, const std::string& format, const Co
                 throw ParseError(file, 0, "these are " + routing::describe(content) + "; expected a fabric");
             if (content.kind == routing::ContentKind::host_order)
                 throw ParseError(file, 0, "this is " + routing::describe(content) + "; expected a fabric");
+            if (content.kind == routing::ContentKind::unknown && is_scenario(text))
+                throw ParseError(
+                    file, 0, "this is a scenario, which sim, report and manage take by --scenario; expected a fabric");
             throw;
         }
     };
@@ -54,7 +69,8 @@ void FabricOutput::add_to(CLI::App& app) {
 }
 
 void FabricOutput::add_format_to(CLI::App& app) {
-    app.add_option("--to", format, "Format of the file (default: by its name, else json)")->type_name("FORMAT");
+    app.add_option("--to,--format", format, "Format of the file (default: by its name, else json)")
+        ->type_name("FORMAT");
     app.add_option("--as", discovery, "Variant of ibnetdiscover's format: plain, full (-f), grouped (-g) or ports (-p)")
         ->check(one_of({"plain", "full", "grouped", "ports"}));
 }
@@ -72,6 +88,8 @@ Format FabricOutput::resolve(const Common& common) const {
 
 void FabricOutput::save(const Fabric& fabric, const Common& common) const {
     const Format target = resolve(common);
+    if (format.empty() && path != "-" && !format_from_path(path))
+        print_remarks({fmt::format("{} has no ending that names a format; json was written (--to)", path)}, common);
     write_file(path, [&](std::ostream& out) { write_fabric(fabric, out, target, write_options()); });
 }
 

@@ -38,7 +38,7 @@ ordered_json to_json(const Reading& reading, const Summary& s) {
                           {"oversubscription", level.up == 0 ? ordered_json() : ordered_json(level.oversubscription)}});
     for (const Subnet& subnet : s.subnets)
         subnets.push_back({{"switches", subnet.switches}, {"hosts", subnet.hosts}, {"links", subnet.links}});
-    for (const SlowLink& link : s.slow)
+    for (const SlowCable& link : s.slow)
         slow.push_back(
             {{"cable", link.cable}, {"rate", to_string(link.rate)}, {"supported", to_string(link.supported)}});
     ordered_json radix = ordered_json::object();
@@ -89,7 +89,7 @@ void print_summary(const Reading& reading, const Summary& s) {
         fmt::print("\n");
         Table table({{"level"},
                      {"switches", Align::right},
-                     {"hosts", Align::right},
+                     {s.levels[0].hosts == s.hosts ? "hosts" : "host ports", Align::right},
                      {"per switch", Align::right},
                      {"cables down", Align::right},
                      {"cables up", Align::right},

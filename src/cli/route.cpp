@@ -135,6 +135,8 @@ void run(const Options& options) {
     print_remarks(lid_remarks, options.common);
     reading.remarks.insert(reading.remarks.end(), lid_remarks.begin(), lid_remarks.end());
     const routing::SwitchGraph graph(reading.fabric);
+    if (graph.switch_count() == 0)
+        throw Error(fmt::format("{}: there is no switch, so there is nothing to route", options.fabric));
     const Outcome outcome = route(options, graph, engine, old);
     print_remarks(outcome.remarks, options.common);
     routing::WriteOptions write;
@@ -161,7 +163,7 @@ void add_route(CLI::App& program, int& exit_code) {
     app->add_option("-o,--output", options->output, "File to write; - is standard output")
         ->required()
         ->type_name("FILE");
-    app->add_option("--format", options->format,
+    app->add_option("--format,--to", options->format,
                     "opensm, dump_lfts, fdbs or json (default: by the file's name, else opensm)")
         ->type_name("NAME");
     app->add_option("--keep", options->keep, "Tables from before a change: keep all of them that still works")
@@ -181,7 +183,7 @@ void add_route(CLI::App& program, int& exit_code) {
     app->add_option("--seed", options->seed, "Seed of engines that choose at random")
         ->check(any_seed())
         ->capture_default_str();
-    app->add_option("--threads", options->threads, "Threads, 0 for all cores; the tables do not depend on it")
+    app->add_option("-j,--threads", options->threads, "Threads, 0 for all cores; the tables do not depend on it")
         ->check(thread_count())
         ->capture_default_str();
     app->add_flag("--place-keepers", options->place_keepers,

@@ -12,6 +12,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
+#include "loom/fabric/placement_doubts.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
@@ -19,12 +20,22 @@
 namespace loom::cli {
 namespace {
 
-fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options) {
-    if (!options.hosts.empty()) return fabric::place_on_hosts(fabric, options.hosts);
+fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options, std::vector<std::string>& remarks) {
+    const auto doubt = [&](const std::vector<std::string>& doubts) {
+        remarks.insert(remarks.end(), doubts.begin(), doubts.end());
+    };
+    if (!options.hosts.empty()) {
+        fabric::Placement placement = fabric::place_on_hosts(fabric, options.hosts);
+        doubt(fabric::host_list_doubts(fabric, options.hosts));
+        return placement;
+    }
     if (options.place.empty() || options.place == "order") return fabric::place_in_order(fabric);
     if (options.place == "keepers") return fabric::place_with_keepers(fabric);
     if (options.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), options.seed);
-    return fabric::read_placement(fabric, read_file(options.place), options.place);
+    const std::string text = read_file(options.place);
+    fabric::Placement placement = fabric::read_placement(fabric, text, options.place);
+    doubt(fabric::placement_doubts(fabric, text));
+    return placement;
 }
 
 congestion::RouteChoice choice_of(const RoutedOptions& options) {
@@ -83,7 +94,7 @@ void RoutedOptions::add_to(CLI::App& app) {
         ->type_name("N|spread")
         ->capture_default_str();
     app.add_option("--seed", seed, "Seed of everything random")->check(any_seed())->capture_default_str();
-    app.add_option("--threads", threads, "Threads, 0 for all cores; results do not depend on it")
+    app.add_option("-j,--threads", threads, "Threads, 0 for all cores; results do not depend on it")
         ->check(thread_count())
         ->capture_default_str();
 }
@@ -121,9 +132,9 @@ std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Co
         remarks.insert(remarks.end(), file->remarks.begin(), file->remarks.end());
         result->tables = routing::bind_tables(*file, *result->graph, &remarks);
     }
+    result->placement = place(result->fabric, options, remarks);
     print_remarks(remarks, common);
     result->remarks.insert(result->remarks.end(), remarks.begin(), remarks.end());
-    result->placement = place(result->fabric, options);
     if (result->placement.ranks() == 0)
         throw Error(fmt::format("{}: no host is connected to a switch", options.fabric));
     check_offset(*result);

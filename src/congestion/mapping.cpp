@@ -79,9 +79,7 @@ private:
         const auto count = static_cast<std::uint32_t>(movable_.size());
         const std::uint32_t first = random_.below(count);
         const std::uint32_t second = (first + 1 + random_.below(count - 1)) % count;
-        a_ = movable_[first];
-        b_ = movable_[second];
-        loads_.swap(a_, b_);
+        loads_.swap(movable_[first], movable_[second]);
         ++done_;
     }
 
@@ -100,7 +98,7 @@ private:
         for (int i = 0; i < probes; ++i) {
             swap_two();
             spread += std::abs(cost() - start) / probes;
-            loads_.swap(a_, b_);
+            loads_.undo();
         }
         const double hot = std::max(heat * spread, 0.1);
         const double cold = 0.05;
@@ -115,7 +113,7 @@ private:
                 now = then;
                 keep_best();
             } else {
-                loads_.swap(a_, b_);
+                loads_.undo();
             }
             if ((i & 0xff) == 0 && report_and_stop()) return;
         }
@@ -130,7 +128,7 @@ private:
                 now = then;
                 keep_best();
             } else {
-                loads_.swap(a_, b_);
+                loads_.undo();
             }
             if ((i & 0xff) == 0 && report_and_stop()) return;
         }
@@ -153,8 +151,6 @@ private:
     std::vector<std::uint32_t> movable_;
     Mapping best_;
     std::uint64_t best_value_;
-    std::uint32_t a_ = 0;
-    std::uint32_t b_ = 0;
     std::uint64_t done_ = 0;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };

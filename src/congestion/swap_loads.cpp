@@ -64,12 +64,23 @@ SwapLoads::SwapLoads(const Routes& routes, const traffic::Pattern& pattern, Dupl
         before_.resize(path_.size());
         congestion_.assign(messages_.size(), 0);
         is_dirty_.assign(messages_.size(), 0);
+        stamp_of_.assign(load_.size(), 0);
     }
+    begin();
     for (std::uint32_t i = 0; i < messages_.size(); ++i) insert(i);
     refresh();
 }
 
+void SwapLoads::begin() {
+    ++stamp_;
+    loads_before_.clear();
+    congestion_before_.clear();
+    routes_before_ = routes_;
+    touched_.clear();
+}
+
 void SwapLoads::set(std::span<const std::uint32_t> mapping) {
+    begin();
     for (std::uint32_t i = 0; i < messages_.size(); ++i) remove(i);
     mapping_.assign(mapping.begin(), mapping.end());
     for (std::uint32_t i = 0; i < messages_.size(); ++i) insert(i);
@@ -77,16 +88,47 @@ void SwapLoads::set(std::span<const std::uint32_t> mapping) {
 }
 
 void SwapLoads::swap(std::uint32_t a, std::uint32_t b) {
-    touched_.clear();
-    for (std::uint32_t k = first_of_[a]; k < first_of_[a + 1]; ++k) touched_.push_back(of_rank_[k]);
+    begin();
+    const auto touch = [this](std::uint32_t message) {  // one from a rank to itself comes twice
+        if (touched_.empty() || touched_.back() != message) touched_.push_back(message);
+    };
+    for (std::uint32_t k = first_of_[a]; k < first_of_[a + 1]; ++k) touch(of_rank_[k]);
     for (std::uint32_t k = first_of_[b]; k < first_of_[b + 1]; ++k) {
         const Message& m = messages_[of_rank_[k]];
-        if (m.from != a && m.to != a) touched_.push_back(of_rank_[k]);
+        if (m.from != a && m.to != a) touch(of_rank_[k]);
     }
-    for (const std::uint32_t message : touched_) remove(message);
+    length_before_.clear();
+    path_before_.clear();
+    for (const std::uint32_t message : touched_) {
+        length_before_.push_back(length_[message]);
+        const auto path = path_.begin() + static_cast<std::ptrdiff_t>(message * stride_);
+        path_before_.insert(path_before_.end(), path, path + static_cast<std::ptrdiff_t>(stride_));
+        remove(message);
+    }
+    swapped_a_ = a;
+    swapped_b_ = b;
     std::swap(mapping_[a], mapping_[b]);
     for (const std::uint32_t message : touched_) insert(message);
     refresh();
+}
+
+void SwapLoads::undo() {
+    for (const std::uint32_t message : touched_)
+        if (length_[message] != nothing) detach(message);
+    std::swap(mapping_[swapped_a_], mapping_[swapped_b_]);
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+        length_[touched_[i]] = length_before_[i];
+        if (length_before_[i] == nothing) continue;
+        const auto path = path_before_.begin() + static_cast<std::ptrdiff_t>(i * stride_);
+        std::copy_n(path, length_before_[i], path_.begin() + static_cast<std::ptrdiff_t>(touched_[i] * stride_));
+        attach(touched_[i]);
+    }
+    if (track_ == Track::routes) {
+        for (std::size_t i = congestion_before_.size(); i-- > 0;)
+            congestion_[congestion_before_[i].at] = congestion_before_[i].value;
+        routes_ = routes_before_;
+    }
+    touched_.clear();
 }
 
 void SwapLoads::insert(std::uint32_t message) {
@@ -99,34 +141,52 @@ void SwapLoads::insert(std::uint32_t message) {
                       while (length < most && counters[length] != padding) ++length;
                       if (length > stride_) throw Error("a route has too many hops to search for a mapping");
                       length_[message] = static_cast<std::uint32_t>(length);
-                      traversals_ += length + 2;
                       std::uint32_t* path = path_.data() + message * stride_;
-                      for (std::size_t hop = 0; hop < length; ++hop) {
-                          path[hop] = link_of_[counters[hop]];
-                          const std::size_t s = slot(m.round, path[hop]);
-                          change(m.round, s, +1);
-                          if (track_ == Track::loads) continue;
-                          const auto position = static_cast<std::uint32_t>(message * stride_ + hop);
-                          after_[position] = head_[s];
-                          before_[position] = nothing;
-                          if (head_[s] != nothing) before_[head_[s]] = position;
-                          head_[s] = position;
-                      }
-                      if (track_ == Track::routes && is_dirty_[message] == 0) {
+                      for (std::size_t hop = 0; hop < length; ++hop) path[hop] = link_of_[counters[hop]];
+                      attach(message);
+                      if (track_ == Track::routes) {
                           is_dirty_[message] = 1;
                           dirty_.push_back(message);
-                      }
-                      if (length == 0) {
-                          Round& round = rounds_[m.round];
-                          maxima_ -= round.maximum();
-                          ++round.inside;
-                          maxima_ += round.maximum();
                       }
                   });
 }
 
 void SwapLoads::remove(std::uint32_t message) {
     if (length_[message] == nothing) return;
+    detach(message);
+    length_[message] = nothing;
+    if (track_ == Track::routes) {
+        congestion_before_.push_back({message, congestion_[message]});
+        routes_ -= congestion_[message];
+        congestion_[message] = 0;
+    }
+}
+
+// The loads of a message's path, and its place in the lists of those who cross a slot.
+void SwapLoads::attach(std::uint32_t message) {
+    const Message& m = messages_[message];
+    const std::uint32_t length = length_[message];
+    const std::uint32_t* path = path_.data() + message * stride_;
+    traversals_ += length + 2;
+    for (std::uint32_t hop = 0; hop < length; ++hop) {
+        const std::size_t s = slot(m.round, path[hop]);
+        change(m.round, s, +1);
+        if (track_ == Track::loads) continue;
+        const auto position = static_cast<std::uint32_t>(message * stride_ + hop);
+        after_[position] = head_[s];
+        before_[position] = nothing;
+        if (head_[s] != nothing) before_[head_[s]] = position;
+        head_[s] = position;
+    }
+    if (length == 0) {
+        Round& round = rounds_[m.round];
+        maxima_ -= round.maximum();
+        ++round.inside;
+        maxima_ += round.maximum();
+    }
+}
+
+void SwapLoads::detach(std::uint32_t message) {
     const Message& m = messages_[message];
     const std::uint32_t length = length_[message];
     const std::uint32_t* path = path_.data() + message * stride_;
@@ -146,11 +206,6 @@ void SwapLoads::remove(std::uint32_t message) {
         --round.inside;
         maxima_ += round.maximum();
     }
-    length_[message] = nothing;
-    if (track_ == Track::routes) {
-        routes_ -= congestion_[message];
-        congestion_[message] = 0;
-    }
 }
 
 void SwapLoads::change(std::uint32_t in, std::size_t s, int delta) {
@@ -166,16 +221,25 @@ void SwapLoads::change(std::uint32_t in, std::size_t s, int delta) {
     if (now > round.largest) round.largest = now;
     if (old == round.largest && now < old && round.slots_by_load[old] == 0) round.largest = now;
     maxima_ += round.maximum();
-    if (track_ == Track::loads) return;
-    for (std::uint32_t at = head_[s]; at != nothing; at = after_[at]) {
-        const auto message = static_cast<std::uint32_t>(at / stride_);
-        if (is_dirty_[message] != 0) continue;
-        is_dirty_[message] = 1;
-        dirty_.push_back(message);
-    }
+    if (track_ == Track::loads || stamp_of_[s] == stamp_) return;
+    stamp_of_[s] = stamp_;
+    loads_before_.push_back({s, old});
 }
 
 void SwapLoads::refresh() {
+    // A route's congestion changes only where a load rises above it or was it and falls.
+    for (const auto& [s, before] : loads_before_) {
+        const std::uint32_t now = load_[s];
+        if (now == before) continue;
+        for (std::uint32_t at = head_[s]; at != nothing; at = after_[at]) {
+            const auto message = static_cast<std::uint32_t>(at / stride_);
+            if (is_dirty_[message] != 0 ||
+                (now > before ? now <= congestion_[message] : congestion_[message] != before))
+                continue;
+            is_dirty_[message] = 1;
+            dirty_.push_back(message);
+        }
+    }
     for (const std::uint32_t message : dirty_) {
         is_dirty_[message] = 0;
         if (length_[message] == nothing) continue;
@@ -183,6 +247,8 @@ void SwapLoads::refresh() {
         std::uint32_t most = 1;
         for (std::uint32_t hop = 0; hop < length_[message]; ++hop)
             most = std::max(most, load_[slot(messages_[message].round, path[hop])]);
+        if (most == congestion_[message]) continue;
+        congestion_before_.push_back({message, congestion_[message]});
         routes_ += most;
         routes_ -= congestion_[message];
         congestion_[message] = most;

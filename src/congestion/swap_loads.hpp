@@ -18,8 +18,11 @@ public:
 
     // Every rank gets the place mapping[rank]. Cost: all messages.
     void set(std::span<const std::uint32_t> mapping);
-    // Exchanges the places of two ranks; done twice, nothing has changed. Cost: their messages.
+    // Exchanges the places of two ranks. Cost: their messages, and with Track::routes those that share a link whose
+    // load has changed.
     void swap(std::uint32_t a, std::uint32_t b);
+    // Takes the last swap back, once. Cost: less than the swap, no route is looked for.
+    void undo();
 
     [[nodiscard]] const Mapping& mapping() const { return mapping_; }
     [[nodiscard]] std::uint64_t sum_of_maxima() const { return maxima_; }
@@ -43,8 +46,11 @@ private:
         [[nodiscard]] std::uint32_t maximum() const { return largest != 0 ? largest : (inside != 0 ? 1u : 0u); }
     };
 
+    void begin();
     void insert(std::uint32_t message);
     void remove(std::uint32_t message);
+    void attach(std::uint32_t message);
+    void detach(std::uint32_t message);
     void change(std::uint32_t round, std::size_t slot, int delta);
     void refresh();
     [[nodiscard]] std::size_t slot(std::uint32_t round, std::uint32_t link) const {
@@ -74,8 +80,21 @@ private:
     std::vector<std::uint32_t> congestion_;  // by message, 0 when not in the network
     std::vector<std::uint32_t> dirty_;
     std::vector<std::uint8_t> is_dirty_;
+    std::vector<std::uint32_t> stamp_of_;  // by slot: the operation that changed it last
+    std::uint32_t stamp_ = 0;
 
-    std::vector<std::uint32_t> touched_;
+    // What the operation under way, or the last one, changed; what was there before.
+    struct Before {
+        std::size_t at;  // a slot or a message
+        std::uint32_t value;
+    };
+    std::vector<Before> loads_before_;       // each slot once
+    std::vector<Before> congestion_before_;  // the first entry of a message counts
+    std::uint64_t routes_before_ = 0;
+    std::uint32_t swapped_a_ = 0, swapped_b_ = 0;
+    std::vector<std::uint32_t> touched_;        // messages
+    std::vector<std::uint32_t> length_before_;  // by position in touched_
+    std::vector<std::uint32_t> path_before_;    // the same, times stride
     std::uint64_t maxima_ = 0;
     std::uint64_t routes_ = 0;
     std::uint64_t traversals_ = 0;

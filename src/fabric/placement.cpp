@@ -1,5 +1,7 @@
 #include "loom/fabric/placement.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -13,6 +15,7 @@
 #include "loom/base/text.hpp"
 #include "loom/fabric/host_order_io.hpp"
 #include "loom/fabric/levels.hpp"
+#include "loom/fabric/placement_doubts.hpp"
 
 namespace loom::fabric {
 namespace {
@@ -47,7 +50,7 @@ public:
                 auto& all = by_name_[std::string(name)];
                 all.insert(all.end(), ports.begin(), ports.end());
             };
-            add(node.name);
+            if (!node.name.empty()) add(node.name);
             if (const auto space = node.name.find(' '); space != std::string::npos)
                 add(std::string_view(node.name).substr(0, space));
         }
@@ -56,10 +59,12 @@ public:
     std::optional<PortIndex> by_name(const std::string& name) {
         const auto found = by_name_.find(name);
         if (found == by_name_.end()) return std::nullopt;
-        return found->second[used_[name]++ % found->second.size()];
+        std::size_t& used = used_[name];
+        if (used == 0) asked_.push_back(name);
+        return found->second[used++ % found->second.size()];
     }
 
-    std::optional<PortIndex> by_number(std::string_view text) {
+    [[nodiscard]] std::optional<PortIndex> by_number(std::string_view text) const {
         const bool hex = text.starts_with("0x") || text.starts_with("0X");
         if (hex) text.remove_prefix(2);
         std::uint64_t value = 0;
@@ -90,13 +95,64 @@ public:
         return found != by_name_.end() && found->second.size() == 1;
     }
 
+    // What need not have meant what it was taken for: names of several hosts of which not all were asked for, and
+    // names that are LIDs of others. A sentence each, with the first example.
+    [[nodiscard]] std::vector<std::string> doubts() const {
+        std::vector<std::string> remarks;
+        std::size_t ambiguous = 0, numbers = 0;
+        std::string hosts, number;
+        for (const std::string& name : asked_) {
+            const std::vector<PortIndex>& ports = by_name_.at(name);
+            const NodeId taken = fabric_->port(ports.front()).node;
+            const auto other = std::ranges::find_if(ports, [&](PortIndex p) { return fabric_->port(p).node != taken; });
+            if (other != ports.end() && used_.at(name) < ports.size() && ++ambiguous == 1)
+                hosts = fmt::format("\"{}\": {} and {}", name, describe(*fabric_, taken),
+                                    describe(*fabric_, fabric_->port(*other).node));
+            if (const auto port = by_number(name); port && fabric_->port(*port).node != taken && ++numbers == 1)
+                number = fmt::format("\"{}\", the LID of {}", name, describe(*fabric_, fabric_->port(*port).node));
+        }
+        if (ambiguous != 0)
+            remarks.push_back(
+                fmt::format("{} several hosts (the first is {}); the first of them was taken, a GUID "
+                            "(0x...) would say which",
+                            ambiguous == 1 ? "a name fits" : fmt::format("{} names fit", ambiguous), hosts));
+        if (numbers != 0)
+            remarks.push_back(fmt::format("{} (the first is {}); the name counts",
+                                          numbers == 1
+                                              ? "a host's name is another's LID"
+                                              : fmt::format("the names of {} hosts are LIDs of others", numbers),
+                                          number));
+        return remarks;
+    }
+
 private:
     const Fabric* fabric_;
     std::unordered_map<std::string, std::vector<PortIndex>> by_name_;
     std::unordered_map<std::string, std::size_t> used_;
+    std::vector<std::string> asked_;  // names, in the order they were asked for
     std::unordered_map<Guid, PortIndex> by_guid_;
     std::unordered_map<std::uint64_t, PortIndex> by_lid_;
 };
+
+Placement read_lines(HostFinder& finder, std::string_view text, const std::string& file) {
+    Placement placement;
+    Lines lines(text);
+    for (std::string_view line; lines.next(line);) {
+        const std::string_view content = trim(line);
+        if (content.empty() || content.front() == '#') continue;
+        if (content == "-") {
+            placement.hosts.push_back(no_port);
+            continue;
+        }
+        try {
+            finder.append(content, placement.hosts);
+        } catch (const UsageError& error) {
+            throw ParseError(file, lines.number(), error.what());
+        }
+    }
+    if (placement.hosts.empty()) throw ParseError(file, lines.number(), "expected at least one host");
+    return placement;
+}
 
 }  // namespace
 
@@ -137,29 +193,28 @@ Placement shuffled(Placement placement, std::uint64_t seed) {
 }
 
 Placement read_placement(const Fabric& fabric, std::string_view text, const std::string& file) {
-    Placement placement;
     if (is_host_order(text)) {
+        Placement placement;
         for (const HostPort& host : bind_host_order(parse_host_order(text, file), fabric, file, PlaceKeepers::keep))
             placement.hosts.push_back(host.port);
         return placement;
     }
     HostFinder finder(fabric);
-    Lines lines(text);
-    for (std::string_view line; lines.next(line);) {
-        const std::string_view content = trim(line);
-        if (content.empty() || content.front() == '#') continue;
-        if (content == "-") {
-            placement.hosts.push_back(no_port);
-            continue;
-        }
-        try {
-            finder.append(content, placement.hosts);
-        } catch (const UsageError& error) {
-            throw ParseError(file, lines.number(), error.what());
-        }
-    }
-    if (placement.hosts.empty()) throw ParseError(file, lines.number(), "expected at least one host");
-    return placement;
+    return read_lines(finder, text, file);
+}
+
+std::vector<std::string> placement_doubts(const Fabric& fabric, std::string_view text) {
+    if (is_host_order(text)) return {};
+    HostFinder finder(fabric);
+    (void)read_lines(finder, text, "placement");
+    return finder.doubts();
+}
+
+std::vector<std::string> host_list_doubts(const Fabric& fabric, std::string_view host_list) {
+    HostFinder finder(fabric);
+    std::vector<PortIndex> hosts;
+    finder.append(host_list, hosts);
+    return finder.doubts();
 }
 
 Placement place_on_hosts(const Fabric& fabric, std::string_view host_list) {

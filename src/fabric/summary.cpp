@@ -7,6 +7,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "loom/fabric/lid_use.hpp"
+
 namespace loom::fabric {
 
 namespace {
@@ -61,6 +63,7 @@ private:
             const Port& port = fabric_.port(PortIndex{i});
             if (!port.connected() || port.peer < PortIndex{i}) continue;
             ++(is_switch(port.node) && is_switch(peer_of(port)) ? result_.switch_links : result_.host_links);
+            host_on_switch_ |= is_switch(port.node) != is_switch(peer_of(port));
             ++result_.rates[to_string(port.rate)];
             const LinkRate best = port.supported;
             if (best.megabits() > port.rate.megabits() && port.rate.megabits() != 0)
@@ -198,7 +201,12 @@ private:
 
     void write_remarks() {
         result_.remarks = levels_.remarks;
+        const std::vector<std::string> lids = lid_faults(fabric_);
+        result_.remarks.insert(result_.remarks.end(), lids.begin(), lids.end());
         const auto say = [&](std::string sentence) { result_.remarks.push_back(std::move(sentence)); };
+        if (!host_on_switch_ && fabric_.node_count() != 0)
+            say(result_.switches == 0 ? "there is no switch, so there is nothing to route"
+                                      : "no host is connected to a switch");
         if (result_.subnets.size() > 1) {
             const auto lone = std::ranges::count_if(result_.subnets, [](const Subnet& s) { return s.links == 0; });
             const std::size_t parts = result_.subnets.size() - static_cast<std::size_t>(lone);
@@ -245,6 +253,7 @@ private:
     const Fabric& fabric_;
     const Levels& levels_;
     bool rates_known_ = false;
+    bool host_on_switch_ = false;
     std::size_t loops_ = 0;                                  // cables from a node to itself
     std::vector<std::pair<std::size_t, NodeId>> fewest_up_;  // level, and a switch with fewer cables up than any before
     Summary result_;

@@ -22,6 +22,13 @@ void append_loop(const SwitchGraph& graph, const CreditLoop& loop, std::string& 
     for (const ChannelIndex c : loop.channels) text += fmt::format("    {}\n", describe(graph, c));
 }
 
+const char* why_dead(const SwitchGraph& graph, const BadRoute& bad) {
+    const NodeId node = graph.node(bad.at);
+    if (bad.port > graph.fabric().node(node).ports) return "which it does not have";
+    if (bad.port != 0 && !graph.fabric().port(node, PortNum{bad.port}).connected()) return "which has no cable";
+    return "where the LID is not";
+}
+
 }  // namespace
 
 std::string describe(const SwitchGraph& graph, ChannelIndex channel) {
@@ -42,7 +49,8 @@ std::string describe(const SwitchGraph& graph, const BadRoute& bad) {
         case Fault::no_entry:
             return fmt::format("{}: {} has no entry", route, at(graph, bad.at));
         case Fault::dead_end:
-            return fmt::format("{}: {} sends it to port {}, where the LID is not", route, at(graph, bad.at), bad.port);
+            return fmt::format("{}: {} sends it to port {}, {}", route, at(graph, bad.at), bad.port,
+                               why_dead(graph, bad));
         case Fault::loop:
             return fmt::format("{}: it comes back to {} for ever", route, at(graph, bad.at));
     }
@@ -120,7 +128,7 @@ std::string to_text(const SwitchGraph& graph, const CheckReport& report) {
     if (report.slow.empty() && graph.fabric().link_count() != 0 &&
         std::ranges::none_of(graph.fabric().all_ports(),
                              [](const fabric::Port& port) { return port.supported.megabits() != 0; }))
-        text += "slow: not known, the fabric's file does not say what the ends of a cable support\n";
+        text += "slow: not known, the fabric's file does not say what the ends of a cable support (.db_csv would)\n";
     if (!report.slow.empty())
         text += fmt::format("slow: {} links run below what both ends can do\n", report.slow.size());
     for (std::size_t i = 0; i < std::min(report.slow.size(), most_lines); ++i) {

@@ -16,8 +16,6 @@
 namespace loom::routing {
 namespace {
 
-constexpr unsigned most_lanes = 64;  // tried before giving up, so that the message can say how many it takes
-
 // Channels upwards before channels downwards: an order that fits every up/down route.
 std::vector<std::uint32_t> up_before_down(const SwitchGraph& graph) {
     const Ascent ascent = find_ascent(graph, {});
@@ -45,10 +43,10 @@ public:
         for (const Destination& d : graph.host_destinations()) bears_[d.sw] = 1;
     }
 
-    // Lane after lane: what does not fit waits for the next one.
-    void assign() {
+    // Lane after lane: what does not fit waits for the next one. Throws Error at the first route that fits none.
+    void assign(unsigned allowed) {
         const std::vector<std::uint32_t> start = up_before_down(graph_);
-        for (unsigned lane = 0; lane < most_lanes; ++lane) {
+        for (unsigned lane = 0; lane < allowed; ++lane) {
             lanes_.emplace_back(graph_, start);
             load_.push_back(0);
             bool complete = true;
@@ -58,13 +56,16 @@ public:
                     ++load_[lane];
                     return;
                 }
+                if (lane + 1 == allowed)
+                    throw Error(
+                        fmt::format("dfsssp needs more than {} on this fabric to be free of deadlocks (--lanes)",
+                                    allowed == 1 ? "1 virtual lane" : fmt::format("{} virtual lanes", allowed)));
                 tables_.use_lanes();
                 tables_.set_lane(s, lid, static_cast<std::uint8_t>(lane + 1));
                 complete = false;
             });
             if (complete) return;
         }
-        throw Error(fmt::format("dfsssp finds no way to spread the routes over {} virtual lanes", most_lanes));
     }
 
     // Moves routes from fuller lanes to emptier ones where they fit too, as long as that evens them out.
@@ -132,11 +133,7 @@ Routing route_dfsssp(const SwitchGraph& graph, const RouteOptions& options) {
     result.tables = sssp_tables(graph, options);
     result.tables.engine = "dfsssp";
     LaneAssigner assigner(graph, result.tables);
-    assigner.assign();
-    if (assigner.lanes() > options.lanes)
-        throw Error(
-            fmt::format("dfsssp needs {} virtual lanes on this fabric to be free of deadlocks, {} allowed (--lanes)",
-                        assigner.lanes(), options.lanes == 1 ? "1 is" : fmt::format("{} are", options.lanes)));
+    assigner.assign(std::max(options.lanes, 1u));
     assigner.balance();
     if (assigner.lanes() > 1)
         result.remarks.push_back(fmt::format("the routes are spread over {} virtual lanes", assigner.lanes()));

@@ -5,7 +5,12 @@
 namespace loom::routing {
 
 LaneOrder::LaneOrder(const SwitchGraph& graph, std::vector<std::uint32_t> start)
-    : graph_(&graph), waits_(graph), refused_(graph), rank_(std::move(start)), seen_(graph.channel_count(), 0) {}
+    : graph_(&graph),
+      waits_(graph),
+      comes_(graph),
+      refused_(graph),
+      rank_(std::move(start)),
+      seen_(graph.channel_count(), 0) {}
 
 bool LaneOrder::add(ChannelIndex from, ChannelIndex to) {
     const unsigned port = graph_->port(to);
@@ -20,6 +25,7 @@ bool LaneOrder::add(ChannelIndex from, ChannelIndex to) {
         rearrange();
     }
     waits_.add(from, port);
+    comes_.add(to, graph_->port(graph_->reverse(from)));
     return true;
 }
 
@@ -32,7 +38,7 @@ bool LaneOrder::search_forward(ChannelIndex from, ChannelIndex to) {
     while (!stack_.empty()) {
         const ChannelIndex c = stack_.back();
         stack_.pop_back();
-        after_.push_back(c);
+        after_.push_back(ranked(c));
         const SwitchIndex at = graph_->next(c);
         const bool free = waits_.each(c, [&](unsigned port) {
             const ChannelIndex next = graph_->channel(at, port);
@@ -56,28 +62,29 @@ void LaneOrder::search_backward(ChannelIndex from, std::uint32_t lowest) {
     while (!stack_.empty()) {
         const ChannelIndex c = stack_.back();
         stack_.pop_back();
-        before_.push_back(c);
+        before_.push_back(ranked(c));
         const SwitchIndex at = graph_->owner(c);
-        const unsigned port = graph_->port(c);
-        for (unsigned p = 1; p <= graph_->port_count(at); ++p) {
-            const ChannelIndex in = graph_->reverse(graph_->channel(at, p));
-            if (in == none || seen_[in] == stamp_ || rank_[in] <= lowest || !waits_.has(in, port)) continue;
-            seen_[in] = stamp_;
-            stack_.push_back(in);
-        }
+        comes_.each(c, [&](unsigned port) {
+            const ChannelIndex in = graph_->reverse(graph_->channel(at, port));
+            if (seen_[in] != stamp_ && rank_[in] > lowest) {
+                seen_[in] = stamp_;
+                stack_.push_back(in);
+            }
+            return true;
+        });
     }
 }
 
 // The same ranks for the same channels, those before `from` first.
 void LaneOrder::rearrange() {
-    const auto by_rank = [this](ChannelIndex a, ChannelIndex b) { return rank_[a] < rank_[b]; };
-    std::sort(before_.begin(), before_.end(), by_rank);
-    std::sort(after_.begin(), after_.end(), by_rank);
-    before_.insert(before_.end(), after_.begin(), after_.end());
-    ranks_.clear();
-    for (const ChannelIndex c : before_) ranks_.push_back(rank_[c]);
-    std::sort(ranks_.begin(), ranks_.end());
-    for (std::size_t i = 0; i < before_.size(); ++i) rank_[before_[i]] = ranks_[i];
+    std::sort(before_.begin(), before_.end());
+    std::sort(after_.begin(), after_.end());
+    all_.resize(before_.size() + after_.size());
+    std::merge(before_.begin(), before_.end(), after_.begin(), after_.end(), all_.begin());
+    auto free = all_.begin();
+    for (const auto* part : {&before_, &after_})
+        for (const Ranked entry : *part)
+            rank_[static_cast<ChannelIndex>(entry)] = static_cast<std::uint32_t>(*free++ >> 32);
 }
 
 }  // namespace loom::routing

@@ -22,7 +22,10 @@ public:
     bool add(ChannelIndex from, ChannelIndex to);
     // The same, but only where nothing has to be rearranged: costs next to nothing.
     bool add_in_order(ChannelIndex from, ChannelIndex to) { return rank_[from] < rank_[to] && add(from, to); }
-    void remove(ChannelIndex from, ChannelIndex to) { waits_.remove(from, graph_->port(to)); }
+    void remove(ChannelIndex from, ChannelIndex to) {
+        waits_.remove(from, graph_->port(to));
+        comes_.remove(to, graph_->port(graph_->reverse(from)));
+    }
     [[nodiscard]] bool has(ChannelIndex from, ChannelIndex to) const { return waits_.has(from, graph_->port(to)); }
 
 private:
@@ -32,12 +35,17 @@ private:
 
     const SwitchGraph* graph_;
     Dependencies waits_;
+    Dependencies comes_;  // the same backwards: by which ports of its switch those come that wait for a channel
     Dependencies refused_;
     std::vector<std::uint32_t> rank_;  // by channel; who waits ranks below what it waits for
     std::vector<std::uint32_t> seen_;  // by channel: stamp of the last search
     std::uint32_t stamp_ = 0;
-    std::vector<ChannelIndex> after_, before_, stack_;
-    std::vector<std::uint32_t> ranks_;
+    // Rank and channel in one number, the rank above: sorts by rank without looking it up.
+    using Ranked = std::uint64_t;
+    [[nodiscard]] Ranked ranked(ChannelIndex c) const { return Ranked{rank_[c]} << 32 | c; }
+
+    std::vector<Ranked> after_, before_, all_;
+    std::vector<ChannelIndex> stack_;
 };
 
 }  // namespace loom::routing

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t budget = 10'000'000;
 
 // First host of each leaf, and the end.
-std::vector<std::size_t> leaf_starts(std::span<const RankedHost> hosts) {
+std::vector<std::size_t> leaf_starts(std::span<const LeafHost> hosts) {
     std::vector<std::size_t> starts;
     for (std::size_t i = 0; i < hosts.size(); ++i)
         if (i == 0 || hosts[i].leaf != hosts[i - 1].leaf) starts.push_back(i);
@@ -18,7 +18,7 @@ std::vector<std::size_t> leaf_starts(std::span<const RankedHost> hosts) {
 }
 
 // Numbers that leave out gap[leaf] numbers after each leaf; ranks when all gaps are 0.
-std::vector<std::uint32_t> with_gaps(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts,
+std::vector<std::uint32_t> with_gaps(std::span<const LeafHost> hosts, const std::vector<std::size_t>& starts,
                                      const std::vector<std::uint32_t>& gap) {
     std::vector<std::uint32_t> numbers, next(1, 0);
     for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
@@ -33,7 +33,7 @@ std::vector<std::uint32_t> with_gaps(std::span<const RankedHost> hosts, const st
 // Contention of all shifts, summed up, as the closed form of ftree would have it.
 class ShiftCost {
 public:
-    ShiftCost(std::span<const RankedHost> hosts, const TreeShape& shape) : hosts_(hosts), shape_(shape) {
+    ShiftCost(std::span<const LeafHost> hosts, const TreeShape& shape) : hosts_(hosts), shape_(shape) {
         std::size_t switches = 0;
         for (const auto& subtree : shape.subtree) switches = std::max(switches, subtree.size());
         std::size_t below = 1;  // switches that a level has in one subtree
@@ -78,7 +78,7 @@ private:
         worst_ = std::max(worst_, ++load_[channel]);
     }
 
-    std::span<const RankedHost> hosts_;
+    std::span<const LeafHost> hosts_;
     const TreeShape& shape_;
     std::vector<std::size_t> first_, touched_;
     std::size_t channels_ = 0;
@@ -87,7 +87,7 @@ private:
 };
 
 // Chooses the gaps after leaves that are not full: all or none to begin with, then one after the other.
-void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::size_t>& starts, const TreeShape& shape,
+void close_the_ring(std::span<const LeafHost> hosts, const std::vector<std::size_t>& starts, const TreeShape& shape,
                     std::size_t most_on_a_leaf, std::vector<std::uint32_t>& gap) {
     const std::uint64_t steps = hosts.size() * hosts.size() * shape.slots.size();
     if (2 * steps > budget) return;
@@ -124,7 +124,7 @@ void close_the_ring(std::span<const RankedHost> hosts, const std::vector<std::si
 
 }  // namespace
 
-std::vector<std::uint32_t> number_hosts(std::span<const RankedHost> hosts, const TreeShape& shape) {
+std::vector<std::uint32_t> number_hosts(std::span<const LeafHost> hosts, const TreeShape& shape) {
     const std::vector<std::size_t> starts = leaf_starts(hosts);
     std::size_t most = 0, least = hosts.size();
     for (std::size_t leaf = 0; leaf + 1 < starts.size(); ++leaf) {
@@ -136,7 +136,7 @@ std::vector<std::uint32_t> number_hosts(std::span<const RankedHost> hosts, const
     return with_gaps(hosts, starts, gap);
 }
 
-std::vector<std::uint32_t> number_places(std::span<const RankedHost> hosts, std::span<const PortNum> ports) {
+std::vector<std::uint32_t> number_places(std::span<const LeafHost> hosts, std::span<const PortNum> ports) {
     const std::vector<std::size_t> starts = leaf_starts(hosts);
     std::size_t places = ports.size();
     for (std::size_t leaf = 0; leaf + 1 < starts.size() && ports.empty(); ++leaf)

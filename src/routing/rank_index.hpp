@@ -10,7 +10,7 @@
 namespace loom::routing {
 
 // A host on a leaf, in rank order (leaf by leaf).
-struct RankedHost {
+struct LeafHost {
     SwitchIndex leaf;
     std::uint8_t port;
     std::uint32_t piece;          // connected part of the fabric; numbers start at 0 in each
@@ -30,11 +30,10 @@ struct TreeShape {
 // closes, numbers that restart at each leaf meet it behind every leaf that is not full. Numbers may be left
 // out after such leaves; which, is searched for as long as about 50 ms allow (to some 1,500 hosts; ranks
 // beyond).
-[[nodiscard]] std::vector<std::uint32_t> number_hosts(std::span<const RankedHost> hosts, const TreeShape& shape);
+[[nodiscard]] std::vector<std::uint32_t> number_hosts(std::span<const LeafHost> hosts, const TreeShape& shape);
 
 // Numbers that depend on a host's leaf and place alone, so that missing hosts keep theirs (Zahavi 2009, section
 // 3.2). `ports` are the places of fabric::host_places; when empty, hosts are counted on each leaf.
-[[nodiscard]] std::vector<std::uint32_t> number_places(std::span<const RankedHost> hosts,
-                                                       std::span<const PortNum> ports);
+[[nodiscard]] std::vector<std::uint32_t> number_places(std::span<const LeafHost> hosts, std::span<const PortNum> ports);
 
 }  // namespace loom::routing

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "loom/base/error.hpp"
+#include "loom/fabric/lid_use.hpp"
 
 namespace loom::routing {
 
@@ -48,6 +49,8 @@ SwitchGraph::SwitchGraph(const Fabric& fabric)
     }
     hosts_ = destinations_.size();
     for (SwitchIndex s = 0; s < nodes_.size(); ++s) add(fabric.port(nodes_[s], PortNum{0}), s, 0);
+    if (const auto shared = fabric::shared_lids(fabric); !shared.empty())
+        throw Error(describe(fabric, shared[0]) + "; expected a LID to be that of one port");
 }
 
 }  // namespace loom::routing

@@ -51,7 +51,7 @@ Targets::Targets(const Tree& tree, const fabric::Levels& levels, const RouteOpti
     // Hosts on leaves, ranked; everything else afterwards.
     std::vector<std::uint32_t> ranked;
     std::vector<bool> is_ranked(destinations.size(), false);
-    std::vector<RankedHost> hosts;
+    std::vector<LeafHost> hosts;
     std::vector<fabric::HostPort> host_ports;
     for (const fabric::HostPort& host : host_order(fabric, levels)) {
         const std::uint32_t i = destination_of[host.port.value];

@@ -91,6 +91,26 @@ TEST_F(Files, WhatCannotBeOpenedIsNamedWithTheReason) {
     EXPECT_THROW(write_file(folder_ / "no" / "x", "y"), IoError);
 }
 
+TEST(File, ADeviceThatNeverEndsIsRefused) {
+    try {
+        (void)read_file("/dev/zero");
+        FAIL() << "no error";
+    } catch (const IoError& error) {
+        EXPECT_STREQ(error.what(), "/dev/zero: is too long, expected at most 64.0 MiB");
+    }
+}
+
+TEST(Lines, PassOverAByteOrderMark) {
+    Lines lines("\xef\xbb\xbfone\n\xef\xbb\xbftwo");
+    std::string_view first, second;
+
+    EXPECT_TRUE(lines.next(first));
+    EXPECT_TRUE(lines.next(second));
+
+    EXPECT_EQ(first, "one");
+    EXPECT_EQ(second, "\xef\xbb\xbftwo");
+}
+
 TEST(Lines, AreCountedAndFreedOfCarriageReturns) {
     Lines lines("one\r\n\nthree");
     std::string_view line;

@@ -99,6 +99,39 @@ TEST(Mapping, SwapsEqualCountingAfresh) {
     }
 }
 
+TEST(Mapping, ASwapTakenBackLeavesNothingBehind) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+        Random random(seed);
+        Case c = make_case(test::random_fabric(random), "random", 0, seed);
+        const auto ranks = static_cast<std::uint32_t>(c.placement.ranks());
+        if (ranks < 2) continue;
+        if (seed % 4 == 0) test::spoil(c, random, 5);
+        if (seed % 3 == 0) c.placement.hosts[random.below(ranks)] = no_port;
+        const Routes routes(*c.graph, c.tables, c.placement);
+        const auto pattern = traffic::make_pattern("bruck", ranks);
+        const Duplex duplex = seed % 2 == 0 ? Duplex::full : Duplex::half;
+        SwapLoads loads(routes, *pattern, duplex, SwapLoads::Track::routes);
+        const auto state = [&] {
+            return std::tuple(loads.sum_of_maxima(), loads.sum_of_routes(), loads.link_traversals(), loads.squares(),
+                              loads.mapping());
+        };
+
+        for (int i = 0; i < 50; ++i) {
+            const auto before = state();
+            const std::uint32_t a = random.below(ranks);
+            loads.swap(a, (a + 1 + random.below(ranks - 1)) % ranks);
+            if (random.below(2) == 0) continue;
+            loads.undo();
+            ASSERT_EQ(state(), before) << "seed " << seed;
+        }
+
+        const MapMetrics afresh = slow_metrics(c, *pattern, loads.mapping(), duplex);
+        EXPECT_EQ(loads.sum_of_maxima(), afresh.sum_of_maxima) << "seed " << seed;
+        EXPECT_EQ(loads.sum_of_routes(), afresh.sum_of_routes) << "seed " << seed;
+        EXPECT_EQ(loads.link_traversals(), afresh.link_traversals) << "seed " << seed;
+    }
+}
+
 TEST(Mapping, SixteenHostsAndBruckCross216Links) {
     const Case c = sixteen_hosts();
     const Routes routes(*c.graph, c.tables, c.placement);

@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <sstream>
 
 #include "loom/base/error.hpp"
 #include "loom/fabric/generate.hpp"
+#include "loom/fabric/host_order_io.hpp"
+#include "loom/fabric/placement_doubts.hpp"
 
 namespace loom::fabric {
 namespace {
@@ -129,6 +132,41 @@ TEST(Placement, TextComesBackTheSame) {
     const Placement again = read_placement(fabric, to_text(fabric, placement), "text");
 
     EXPECT_EQ(again, placement);
+}
+
+TEST(Placement, AHostWithoutANameIsWrittenByItsGuid) {
+    Fabric fabric = small_tree();
+    const Placement placement = place_in_order(fabric);
+    fabric.node(fabric.port(placement.hosts[0]).node).name = "";
+    std::ostringstream order;
+    write_host_order(fabric, host_order(fabric), order);
+
+    const Placement again = read_placement(fabric, to_text(fabric, placement), "text");
+    const Placement by_lid = read_placement(fabric, order.str(), "order");
+
+    EXPECT_EQ(again, placement);
+    EXPECT_EQ(by_lid, placement);
+}
+
+TEST(Placement, NamesThatFitSeveralHostsAreSaid) {
+    Fabric fabric = small_tree();
+    const Placement order = place_in_order(fabric);
+    const auto name = [&](std::size_t rank) -> std::string& {
+        return fabric.node(fabric.port(order.hosts[rank]).node).name;
+    };
+    name(0) = "node17 mlx5_0";
+    name(1) = "node17 mlx5_1";
+    name(2) = std::to_string(fabric.port(order.hosts[3]).lid.value);
+
+    const Names once = host_list_doubts(fabric, "node17,host05");
+    const Names twice = placement_doubts(fabric, "node17\nnode17\n");
+    const Names number = placement_doubts(fabric, name(2));
+
+    EXPECT_EQ(once, (Names{"a name fits several hosts (the first is \"node17\": node17 mlx5_0 and node17 mlx5_1); the "
+                           "first of them was taken, a GUID (0x...) would say which"}));
+    EXPECT_EQ(twice, Names{});
+    EXPECT_EQ(number, (Names{"a host's name is another's LID (the first is \"" + name(2) +
+                             "\", the LID of host03); the name counts"}));
 }
 
 TEST(Placement, ANodeNamedAgainGivesItsNextPort) {

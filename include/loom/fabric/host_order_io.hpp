@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <iosfwd>
 #include <span>
 #include <string>
@@ -27,7 +26,6 @@ struct RankedHost {
 // Throws ParseError with the line when one is no "0xLID NAME", the LID is no unicast LID, or it comes a
 // second time.
 [[nodiscard]] std::vector<RankedHost> parse_host_order(std::string_view text, const std::string& file_name);
-[[nodiscard]] std::vector<RankedHost> read_host_order(const std::filesystem::path& path);
 
 enum class PlaceKeepers : std::uint8_t { keep, drop };
 

@@ -37,7 +37,7 @@ struct Subnet {
     std::size_t links = 0;
 };
 
-struct SlowLink {
+struct SlowCable {
     std::string cable;  // "A port 1 - B port 2"
     LinkRate rate;
     LinkRate supported;
@@ -51,9 +51,9 @@ struct Summary {
     std::vector<LevelSummary> levels;            // leaves first
     std::map<unsigned, std::size_t> radix;       // ports of a switch -> switches
     std::map<std::string, std::size_t> rates;    // "4xHDR" -> cables
-    std::vector<SlowLink> slow;                  // cables that run below what both ends support
+    std::vector<SlowCable> slow;                 // cables that run below what both ends support
     std::size_t support_unknown = 0;             // cables of which the source does not say what their ends support
-    std::vector<SlowLink> behind;                // of those: slower than most between the same levels (`supported`)
+    std::vector<SlowCable> behind;               // of those: slower than most between the same levels (`supported`)
     std::vector<Subnet> subnets;                 // largest first
     std::size_t servers_on_several_subnets = 0;  // by the first word of their name: a server with several rails
     std::vector<std::string> remarks;            // plain sentences: what deviates from a regular tree

@@ -42,10 +42,11 @@ bool is_host_order(std::string_view text) {
     Lines lines(text);
     std::string_view line;
     while (lines.next(line)) {
-        line = trim(line);
-        if (!says_something(line)) continue;
-        const auto tab = line.find_first_of(" \t");
-        return read_line(line) && tab != std::string_view::npos && line[tab] == '\t';
+        const std::string_view content = trim(line);
+        if (!says_something(content)) continue;
+        line.remove_prefix(static_cast<std::size_t>(content.data() - line.data()));
+        const auto tab = line.find_first_of(" \t");  // before an empty name it ends the line
+        return read_line(content) && tab != std::string_view::npos && line[tab] == '\t';
     }
     return false;
 }
@@ -78,10 +79,6 @@ std::vector<RankedHost> parse_host_order(std::string_view text, const std::strin
     }
     if (order.empty()) throw ParseError(file_name, 0, "no host in it; expected lines like \"0x0002<TAB>NAME\"");
     return order;
-}
-
-std::vector<RankedHost> read_host_order(const std::filesystem::path& path) {
-    return parse_host_order(read_file(path), path == "-" ? "standard input" : path.string());
 }
 
 std::vector<HostPort> bind_host_order(const std::vector<RankedHost>& order, const Fabric& fabric,

@@ -5,6 +5,7 @@
 
 #include "fabric/io/formats.hpp"
 #include "fabric/io/words.hpp"
+#include "loom/base/byte_order_mark.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/text.hpp"
@@ -134,6 +135,7 @@ std::optional<Format> format_from_path(const std::filesystem::path& path) {
 }
 
 std::optional<Format> format_from_content(std::string_view text) {
+    text = without_byte_order_mark(text);
     const auto first = text.find_first_not_of(" \t\r\n");
     if (first != std::string_view::npos && text[first] == '{' && !text.substr(first).starts_with("{ SW") &&
         !text.substr(first).starts_with("{ CA") && !text.substr(first).starts_with("{ Rt"))
@@ -148,7 +150,10 @@ std::optional<Format> format_from_content(std::string_view text) {
 }
 
 Reading parse_fabric(std::string_view text, const std::string& file_name, std::optional<Format> format) {
+    text = without_byte_order_mark(text);
     if (!format) format = format_from_content(text);
+    if (!format && text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+        throw ParseError(file_name, 0, "the file is empty, expected a fabric");
     if (!format)
         throw ParseError(file_name, 0,
                          "the kind of file is not recognised, expected a fabric in one of the known formats");

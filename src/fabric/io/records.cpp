@@ -31,6 +31,13 @@ struct PortLine {
     LinkRate rate;
 };
 
+// The LID of a port as the other end of its cable tells it.
+struct ToldLid {
+    PortIndex port;
+    std::uint32_t lid = 0;
+    std::uint32_t line = 0;
+};
+
 struct Alias {
     NodeId node;
     std::uint8_t port;
@@ -444,8 +451,10 @@ private:
             }
         }
         const bool is_switch = fabric().node(remote).kind == NodeKind::switch_;
-        Port& port = fabric().port(remote, PortNum{is_switch ? std::uint8_t{0} : remote_port});
+        const PortIndex index = fabric().port_index(remote, PortNum{is_switch ? std::uint8_t{0} : remote_port});
+        Port& port = fabric().port(index);
         if (port.lid == no_lid) port.lid = Lid{static_cast<std::uint16_t>(entry.remote_lid)};
+        if (entry.remote_lid != 0) told_lids_.push_back({index, entry.remote_lid, entry.line});
         if (!is_switch && entry.remote_guid != no_guid &&
             port.guid.value == fabric().node(remote).guid.value + remote_port)
             port.guid = entry.remote_guid;
@@ -453,6 +462,14 @@ private:
 
     void finish_remarks() {
         auto& remarks = reading_.remarks;
+        std::size_t other_lids = 0, first_other_lid = 0;
+        for (const ToldLid& told : told_lids_)
+            if (fabric().port(told.port).lid.value != told.lid && ++other_lids == 1) first_other_lid = told.line;
+        if (other_lids != 0)
+            remarks.push_back(
+                fmt::format("{} line{} another LID than the node itself (first: line {}); the node's own "
+                            "was taken",
+                            other_lids, other_lids == 1 ? " tells" : "s tell", first_other_lid));
         if (skipped_ != 0)
             remarks.push_back(fmt::format("{} line{} no part of a topology (first: line {}); skipped", skipped_,
                                           skipped_ == 1 ? " is" : "s are", first_skipped_));
@@ -476,6 +493,7 @@ private:
     std::array<std::uint64_t, 3> guid_base_{0x200000, 0x100000, 0};  // by NodeKind, as ibsim starts
     std::array<std::uint64_t, 3> guid_next_{0x200000, 0x100000, 0};
     std::vector<PortLine> port_lines_;
+    std::vector<ToldLid> told_lids_;
     std::vector<std::size_t> header_line_;  // by NodeId
     std::deque<std::string> owned_;         // ids that had to be put together
     std::unordered_map<std::string_view, NodeId> ids_;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "loom/base/byte_order_mark.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/text.hpp"
@@ -61,6 +62,7 @@ TableFormat table_format_for(const std::filesystem::path& path) {
 }
 
 std::optional<TableFormat> detect_tables(std::string_view text) {
+    text = without_byte_order_mark(text);
     const auto first = text.find_first_not_of(" \t\r\n");
     if (first == std::string_view::npos) return std::nullopt;
     if (text[first] == '{') return marked_as_tables(text) ? std::optional(TableFormat::json) : std::nullopt;
@@ -84,6 +86,7 @@ std::optional<TableFormat> detect_tables(std::string_view text) {
 }
 
 TableFile parse_tables(std::string_view text, const std::string& file_name, std::optional<TableFormat> format) {
+    text = without_byte_order_mark(text);
     if (!format) format = detect_tables(text);
     if (!format)
         throw ParseError(
