@@ -113,9 +113,10 @@ int plot(const Options& options) {
     for (const CollectiveOptions& each : algorithms_of(options.collective, most)) {
         Series line{each.name.substr(each.name.find(':') + 1), {}};
         ordered_json points = ordered_json::array();
-        for (std::uint64_t bytes = 1; bytes <= most; bytes *= 2) {
+        for (unsigned power = 0; power < 64 && most >> power != 0; ++power) {
+            const std::uint64_t bytes = std::uint64_t{1} << power;
             const Time time = model::walk(collective_schedule(each, bytes), charges).finish();
-            line.points.emplace_back(std::countr_zero(bytes), std::log10(std::max(time.microseconds(), 1e-3)));
+            line.points.emplace_back(power, std::log10(std::max(time.microseconds(), 1e-3)));
             points.push_back({{"bytes", bytes}, {"us", time.microseconds()}});
         }
         list.push_back({{"algorithm", line.name}, {"points", std::move(points)}});

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "support/process.hpp"
 
@@ -196,6 +197,47 @@ TEST_F(CongestionCommands, HostsAndPlaces) {
     EXPECT_EQ(json::parse(list.out)["ranks"], 4);
     EXPECT_EQ(random.exit_code, 0) << random.err;
     EXPECT_EQ(random.out, again.out);
+}
+
+TEST_F(CongestionCommands, RandomPlacesFollowTheSeed) {
+    std::set<std::string> results;
+
+    for (int seed = 1; seed <= 5; ++seed)
+        results.insert(loom_program("congestion " + tree +
+                                    " --engine minhop --pattern ring --json --place random --seed " +
+                                    std::to_string(seed))
+                           .out);
+
+    EXPECT_GT(results.size(), 1u);
+}
+
+TEST_F(CongestionCommands, JustWhatWasAskedForIsEnough) {
+    const std::string crossbar = folder.file("crossbar.json");
+    (void)loom_program("fabric new kary 8 1 -q -o " + crossbar);
+
+    const Outcome bisection = loom_program("bisection " + crossbar + " --engine minhop --at-least 1");
+    const Outcome contention = loom_program("congestion " + crossbar + " --engine minhop --at-most 1");
+
+    EXPECT_EQ(bisection.exit_code, 0) << bisection.out;
+    EXPECT_EQ(contention.exit_code, 0) << contention.out;
+}
+
+TEST_F(CongestionCommands, MapWritesTheOldRankOfEachNewOne) {
+    const std::string order = folder.file("order.txt");
+
+    const Outcome map = loom_program(
+        "map " + tree + " --engine minhop --pattern bruck --metric 3 --moves 20000 --json " + "--order " + order);
+
+    ASSERT_EQ(map.exit_code, 0) << map.err;
+    const json mapping = json::parse(map.out)["mapping"];
+    std::string expected = "# rank i is the process that was rank ...\n";
+    std::vector<std::size_t> inverse(mapping.size());
+    for (std::size_t i = 0; i < mapping.size(); ++i) {
+        expected += std::to_string(mapping[i].get<std::size_t>()) + "\n";
+        inverse[mapping[i].get<std::size_t>()] = i;
+    }
+    EXPECT_EQ(slurp(order), expected);
+    EXPECT_NE(json(inverse), mapping);  // else this would prove nothing
 }
 
 TEST_F(CongestionCommands, PatternsAreListed) {

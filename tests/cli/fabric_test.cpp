@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "support/process.hpp"
@@ -148,6 +149,21 @@ TEST(FabricConvert, GoesThereAndBackAndRefusesNonsense) {
     EXPECT_FALSE(std::filesystem::exists(folder.file("x.json")));
 }
 
+TEST(FabricDamage, TakesNamesWithColons) {
+    const TemporaryFolder folder;
+    const std::string whole = folder.file("whole.json");
+    (void)loom_program("fabric new kary 4 2 -q -o " + whole);
+    std::string text = loom::test::slurp(whole);
+    text.replace(text.find("\"L0-0\""), 6, "\"rack:7\"");
+    std::ofstream(whole) << text;
+
+    const Outcome outcome =
+        loom_program("fabric damage " + whole + " --json -o " + folder.file("less.json") + " --cut rack:7:5");
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(json::parse(outcome.out)["removed"]["links"], json({"rack:7 port 5 - L1-0 port 1"}));
+}
+
 TEST(FabricDamage, WantsSomethingToDamage) {
     const TemporaryFolder folder;
     (void)loom_program("fabric new kary 3 2 -o " + folder.file("tree.json"));
@@ -175,6 +191,8 @@ TEST(FabricOrder, IsReadBackAsAPlacement) {
     EXPECT_THAT(loom::test::slurp(order), AllOf(HasSubstr("\thost0\n"), HasSubstr("0xFFFF\tDUMMY\n")));
     ASSERT_EQ(names.exit_code, 0) << names.err;
     EXPECT_EQ(loom::test::slurp(folder.file("names")), "host0\nhost1\nhost2\nhost3\nhost5\nhost6\nhost7\nhost8\n");
+    const Outcome with_keepers = loom_program("fabric order " + tree + " --to hosts -o -");
+    EXPECT_EQ(with_keepers.out, "host0\nhost1\nhost2\nhost3\n-\nhost5\nhost6\nhost7\nhost8\n");
     const Outcome kept = loom_program(run + order), plain = loom_program(run + "order"),
                   listed = loom_program(run + folder.file("names"));
     ASSERT_EQ(kept.exit_code, 0) << kept.err;

@@ -231,6 +231,12 @@ TEST_F(ManageScenario, SetsPoliciesSideBySide) {
     const double alone = rows[0].at("gbit_per_s").at("X-Y"), managed = rows[1].at("gbit_per_s").at("X-Y");
     EXPECT_GT(managed, 1.3 * alone);  // the victim flow
     EXPECT_LT(rows[2].at("work").at("ports_read"), rows[1].at("work").at("ports_read"));
+    for (const json& row : rows) {  // one of the four flows begins after 5 of 30 ms
+        double sum = 0;
+        for (const auto& [flow, rate] : row.at("gbit_per_s").items()) sum += rate.get<double>();
+        EXPECT_LE(row.at("all_gbit_per_s"), sum);
+        EXPECT_GE(row.at("all_gbit_per_s"), 0.8 * sum);
+    }
 }
 
 TEST_F(ManageScenario, AsPrintedNothingIsEverLowered) {

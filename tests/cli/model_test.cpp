@@ -43,6 +43,17 @@ TEST(ModelCommand, PredictsGoal) {
     EXPECT_THAT(done.out, HasSubstr("the last rank ends after"));
 }
 
+TEST(ModelCommand, TellsTheFirstAndTheMiddleRankWhateverTheirNumbers) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("c.goal");
+    std::ofstream(file) << "num_ranks 3\nrank 0 {\nl1: calc 5000\n}\nrank 1 {\nl1: calc 1000\n}\n"
+                           "rank 2 {\nl1: calc 3000\n}\n";
+
+    const Outcome done = loom_program("model predict --goal " + file);
+
+    EXPECT_THAT(done.out, HasSubstr("the last rank ends after 5 us, the first after 1 us, half of them after 3 us"));
+}
+
 TEST(ModelCommand, SaysNoWhereSomethingWaitsForEver) {
     const TemporaryFolder folder;
     const std::string file = folder.file("b.goal");
@@ -125,6 +136,23 @@ TEST(ModelCommand, PlotsAllAlgorithms) {
     const json object = json::parse(done.out);
     EXPECT_GT(object["algorithms"].size(), 4u);
     EXPECT_EQ(object["algorithms"][0]["points"].size(), 13u);
+}
+
+TEST(ModelCommand, PlotsOnlyWhatFits) {
+    const auto algorithms = [](int ranks) {
+        const Outcome done =
+            loom_program("model plot --coll allgather --bytes 64 --json --ranks " + std::to_string(ranks));
+        return json::parse(done.out)["algorithms"].size();
+    };
+
+    EXPECT_EQ(algorithms(4), algorithms(3) + 1);  // recursive doubling wants a power of two
+}
+
+TEST(ModelCommand, PlotsUpToTheLargestNumberThereIs) {
+    const Outcome done = loom_program("model plot --coll barrier --ranks 2 --bytes 18446744073709551615 --json");
+
+    ASSERT_EQ(done.exit_code, 0) << done.err;
+    EXPECT_EQ(json::parse(done.out)["algorithms"][0]["points"].size(), 64u);
 }
 
 TEST(CollCommand, ExplainsOnRanksOfItsOwn) {

@@ -135,6 +135,11 @@ TEST_F(Route, AFabricWithoutLidsTakesThoseOfTheTables) {
     EXPECT_EQ(routed.exit_code, 0) << routed.err;
     EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
     EXPECT_EQ(json::parse(checked.out)["lids"], 9 * 4 + 6);
+
+    const Outcome counted = loom_program("congestion --json " + file("plain.topo") + " " + file("t.lft") + " --lid 3");
+
+    ASSERT_EQ(counted.exit_code, 0) << counted.err;
+    EXPECT_EQ(json::parse(counted.out)["unrouted"], 0);
 }
 
 TEST_F(Route, BadInputIsOneLineAndWritesNothing) {

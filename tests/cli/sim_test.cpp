@@ -3,6 +3,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "support/process.hpp"
 
@@ -76,6 +78,21 @@ TEST_F(SimCommand, PlaysFlowsAndWritesSeries) {
 }
 
 // Fair shares leave X-Y its own link; packets that wait in shared buffers do not.
+TEST_F(SimCommand, WritesTheSeriesOfEveryFlow) {
+    const std::string large = folder.file("large.json"), csv = folder.file("flows.csv");
+    (void)loom_program("fabric new kary 6 2 -q -o " + large);
+
+    const Outcome run =
+        loom_program("sim " + large + " --level flow --pattern shift --bytes 1KiB --sample 1ms --csv-flows " + csv);
+
+    ASSERT_EQ(run.exit_code, 0) << run.err;
+    std::set<std::string> flows;
+    std::istringstream lines(slurp(csv));
+    for (std::string line; std::getline(lines, line);)
+        flows.insert(line.substr(0, line.find(')')).substr(line.find(',')));
+    EXPECT_EQ(flows.size(), 1 + 36u * 35u);  // and the heading
+}
+
 TEST_F(SimCommand, LevelsDisagreeAboutVictims) {
     const auto rate_of_victim = [&](const std::string& level) {
         const Outcome run = loom_program("sim --json --level " + level + " -s " + scenarios + "testbed.scn");
