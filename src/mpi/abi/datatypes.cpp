@@ -102,7 +102,32 @@ Making::~Making() {
 }
 
 Type examine(MPI_Datatype handle);
-void settle(MPI_Datatype handle, Type& type);
+
+// Where a type comes from: MPI asks only for the outermost one to be committed, and packs no other.
+enum class Origin { program, part_of_another };
+
+void settle(MPI_Datatype handle, Type& type, Origin origin);
+
+// A part as a type that can be packed. One element of its own, since a duplicate would copy the program's attributes.
+class Packable {
+public:
+    Packable(MPI_Datatype handle, Origin origin) : handle_(handle), made_(origin == Origin::part_of_another) {
+        if (!made_) return;
+        PMPI_Type_contiguous(1, handle, &handle_);
+        PMPI_Type_commit(&handle_);
+    }
+    ~Packable() {
+        if (made_) PMPI_Type_free(&handle_);
+    }
+    Packable(const Packable&) = delete;
+    Packable& operator=(const Packable&) = delete;
+
+    [[nodiscard]] MPI_Datatype handle() const { return handle_; }
+
+private:
+    MPI_Datatype handle_;
+    bool made_;
+};
 
 // Of elements too large to try: whether they are made of parts that lie one behind the other. `type.size` bytes span as
 // many; a way to make types that is not known here counts as out of order, which costs time alone.
@@ -111,7 +136,7 @@ bool built_in_order(MPI_Datatype handle, const Type& type) {
     std::vector<Type> parts;
     for (const MPI_Datatype part : making.parts) {
         parts.push_back(examine(part));
-        settle(part, parts.back());
+        settle(part, parts.back(), Origin::part_of_another);
     }
     const std::vector<MPI_Count>& numbers = making.numbers;
     switch (making.combiner) {
@@ -140,15 +165,16 @@ bool built_in_order(MPI_Datatype handle, const Type& type) {
 
 // Whether packing an element changes nothing: a pattern of 16-bit numbers, their low bytes and then their high ones, is
 // packed and compared.
-bool packs_in_order(MPI_Datatype handle, const Type& type) {
+bool packs_in_order(MPI_Datatype handle, const Type& type, Origin origin) {
     const auto bytes = static_cast<std::size_t>(type.span);
     if (type.size != bytes) return false;
     if (bytes > (std::size_t{1} << 16)) return built_in_order(handle, type);
+    const Packable element(handle, origin);
     std::vector<std::byte> memory(bytes + 1), packed(bytes + 1);
     for (const unsigned shift : {0u, 8u}) {
         for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<std::byte>(i >> shift);
         int position = 0;
-        PMPI_Pack(memory.data() - type.first, 1, handle, packed.data(), static_cast<int>(bytes), &position,
+        PMPI_Pack(memory.data() - type.first, 1, element.handle(), packed.data(), static_cast<int>(bytes), &position,
                   MPI_COMM_SELF);
         if (static_cast<std::size_t>(position) != bytes || std::memcmp(memory.data(), packed.data(), bytes) != 0)
             return false;
@@ -172,8 +198,8 @@ Type examine(MPI_Datatype handle) {
     return type;
 }
 
-void settle(MPI_Datatype handle, Type& type) {
-    type.dense = type.size == 0 || packs_in_order(handle, type);
+void settle(MPI_Datatype handle, Type& type, Origin origin = Origin::program) {
+    type.dense = type.size == 0 || packs_in_order(handle, type, origin);
     type.contiguous =
         type.size == 0 || (type.dense && type.first == 0 && type.extent == static_cast<MPI_Aint>(type.size));
 }

@@ -97,6 +97,7 @@ struct Scenario {
 void reductions_of_nothing(const Wardrobe&);
 void neighbours_of_few(const Wardrobe&);
 void large_elements(const Wardrobe&);
+void parts_not_committed(const Wardrobe&);
 void elements_beyond_2_gib(const Wardrobe&);
 void displacements_below_zero(const Wardrobe&);
 void blocks_of_256_bytes_swapped(const Wardrobe&);

@@ -109,6 +109,41 @@ void large_elements(const Wardrobe&) {
     MPI_Type_free(&row);
 }
 
+// Fields of small vectors, of which the outermost type alone is committed: without gaps, with gaps, a vector of
+// structs.
+void parts_not_committed(const Wardrobe&) {
+    constexpr int cells = 10000;
+    MPI_Datatype point = MPI_DATATYPE_NULL, gap = MPI_DATATYPE_NULL, twice = MPI_DATATYPE_NULL, types[3];
+    MPI_Type_contiguous(3, MPI_DOUBLE, &point);
+    MPI_Type_vector(2, 1, 2, MPI_DOUBLE, &gap);
+    const int lengths[2] = {1, 1};
+    const MPI_Aint at[2] = {0, 3 * sizeof(double)};
+    const MPI_Datatype parts[2] = {point, point};
+    MPI_Type_create_struct(2, lengths, at, parts, &twice);
+    MPI_Type_contiguous(cells, point, &types[0]);
+    MPI_Type_contiguous(cells, gap, &types[1]);
+    MPI_Type_vector(cells / 2, 1, 1, twice, &types[2]);
+    for (MPI_Datatype* part : {&point, &gap, &twice}) MPI_Type_free(part);
+    const int rank = rank_in(MPI_COMM_WORLD);
+    for (MPI_Datatype& type : types) {
+        type = committed(type);
+        int size = 0;
+        MPI_Type_size(type, &size);
+        std::vector<double> data(3 * cells), packed(static_cast<std::size_t>(size) / sizeof(double));
+        std::iota(data.begin(), data.end(), 0);
+        int position = 0;
+        PMPI_Pack(data.data(), 1, type, packed.data(), size, &position, MPI_COMM_SELF);
+        std::vector<double> got(packed.size());
+        const int count = rank == 0 ? 1 : static_cast<int>(got.size());
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Ibcast(rank == 0 ? data.data() : got.data(), count, rank == 0 ? type : MPI_DOUBLE, 0, MPI_COMM_WORLD,
+                   &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        expect(rank == 0 || got == packed, "the numbers come in another order");
+        MPI_Type_free(&type);
+    }
+}
+
 // Nobody touches the memory of a broadcast to oneself: what has no gaps is not packed, what has some is handed back.
 void elements_beyond_2_gib(const Wardrobe&) {
     constexpr int half = 1'200'000'000;

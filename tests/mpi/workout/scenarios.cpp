@@ -316,6 +316,7 @@ const std::vector<Scenario>& scenarios() {
         {"blocks_of_256_bytes_swapped", blocks_of_256_bytes_swapped, 2},
         {"requests_of_both_kinds", requests_of_both_kinds, 1},
         {"large_elements", large_elements, 1},
+        {"parts_not_committed", parts_not_committed, 1},
         {"elements_beyond_2_gib", elements_beyond_2_gib, 1},
 #if MPI_VERSION >= 4
         {"wide_receive_while_broadcasting", wide_receive_while_broadcasting, 2},
