@@ -64,7 +64,9 @@ Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     const Chosen chosen = choose(group, group_signature, call, choice, world.ranking, world.parameters.charges);
     auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, group, call, chosen.tuning));
     if (plan->multicast) world.engine.listen();
-    return plans.insert(call, choice, std::make_unique<Prepared>(*this, std::move(plan)));
+    auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
+    prepared->touched = touched_by(group, call);
+    return plans.insert(call, choice, std::move(prepared));
 }
 
 Prepared& Communicator::State::prepare(std::shared_ptr<const Plan> plan) {
@@ -76,6 +78,8 @@ Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const 
     if (prepared.program.reduces && (reduction == nullptr || reduction->apply == nullptr))
         throw UsageError("a reduction needs an operation");
     if (reduction != nullptr && reduction->element == 0) throw UsageError("an element cannot have 0 bytes");
+    if (prepared.touched.may_meet(buffers)) [[unlikely]]
+        refuse_overlap(group, prepared.shape.call, buffers);
     Execution& execution = *prepared.take(world.engine);
     execution.buffers = buffers;
     if (reduction != nullptr) execution.reduction = *reduction;

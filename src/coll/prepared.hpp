@@ -11,6 +11,7 @@
 
 #include "coll/engine.hpp"
 #include "coll/program.hpp"
+#include "coll/touched.hpp"
 #include "loom/coll/communicator.hpp"
 
 namespace loom::coll {
@@ -43,6 +44,7 @@ struct Prepared {
     Communicator::State& communicator;
     std::shared_ptr<const Plan> plan;
     Program program;
+    Touched touched;          // nothing, of a plan that somebody else wrote
     std::uint32_t taken = 0;  // executions that somebody holds
     std::uint64_t last_use = 0;
     Shape shape;

@@ -45,7 +45,8 @@ public:
     [[nodiscard]] const Neighbours& neighbours() const;
 
     // Starts. Buffers and the state of `reduction` must stay until the request is finished; `call`, `choice` and what
-    // they point to need not. Throws UsageError for a call that cannot be (root outside, blocks missing).
+    // they point to need not. Throws UsageError for a call that cannot be (root outside, blocks missing, input and
+    // output share bytes).
     [[nodiscard]] Request start(const Call& call, Buffers buffers, const Reduction* reduction = nullptr,
                                 const Choice* choice = nullptr) const;
     // Keeps the schedule: start() it as often as wanted, one at a time.
