@@ -5,6 +5,7 @@
 #include <exception>
 #include <numeric>
 
+#include "coll/choice.hpp"
 #include "coll/world_state.hpp"
 #include "loom/base/file.hpp"
 #include "loom/coll/order.hpp"
@@ -15,19 +16,74 @@ namespace loom::coll {
 // Looks without success after which a waiting user asks its peers not to wake the thread any more.
 constexpr std::uint32_t patience = 20'000;
 
+namespace {
+
+std::string setting(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// The ranks of the world in the order of World::communicator().
+std::vector<Rank> ordered_ranks(std::uint32_t ranks) {
+    std::vector<Rank> all(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) all[rank] = Rank{rank};
+    const std::string file = setting("LOOM_RANK_ORDER");
+    if (file.empty()) return all;
+    try {
+        const std::vector<std::uint32_t> order = read_rank_order(read_file(file), file, ranks);
+        for (std::size_t i = 0; i < order.size(); ++i) all[i] = Rank{order[i]};
+    } catch (const Error& error) {
+        throw UsageError(std::string("LOOM_RANK_ORDER: ") + error.what());
+    }
+    return all;
+}
+
+std::string digest(const std::vector<Rank>& ranks) {
+    std::uint64_t hash = 14695981039346656037u;  // FNV-1a, a word at a time
+    for (const Rank rank : ranks) hash = (hash ^ rank.value) * 1099511628211u;
+    return std::to_string(hash);
+}
+
+// Ranks that choose algorithms by other rules, or number each other otherwise, would wait for messages that nobody
+// sends. All compare with rank 0, so that all find the same. Costs an exchange among all ranks.
+void compare_settings(transport::Bootstrap& bootstrap) {
+    if (bootstrap.size() == 1) return;
+    const std::string rules = setting("LOOM_COLL");
+    (void)parse_rules(rules);  // what cannot be read is said now, not at the first collective
+    bootstrap.put("coll.rules", rules);
+    bootstrap.put("coll.order", digest(ordered_ranks(bootstrap.size())));
+    bootstrap.fence();
+    const auto differ = [](std::uint32_t rank, const std::string& what) {
+        throw UsageError("rank 0 and rank " + std::to_string(rank) + " have different " + what +
+                         ": it must be the same on all ranks (does the launcher pass it to all hosts?)");
+    };
+    const std::string first_rules = bootstrap.get(Rank{0}, "coll.rules");
+    const std::string first_order = bootstrap.get(Rank{0}, "coll.order");
+    for (std::uint32_t rank = 1; rank < bootstrap.size(); ++rank) {
+        const std::string its = bootstrap.get(Rank{rank}, "coll.rules");
+        if (its != first_rules) differ(rank, "LOOM_COLL ('" + first_rules + "' and '" + its + "')");
+        if (bootstrap.get(Rank{rank}, "coll.order") != first_order) differ(rank, "LOOM_RANK_ORDER");
+    }
+}
+
+Parameters agree_on_all(transport::Transport& transport, transport::Bootstrap* bootstrap) {
+    if (bootstrap != nullptr) compare_settings(*bootstrap);
+    return agree_parameters(transport);
+}
+
+}  // namespace
+
 World::State::State(transport::Transport& given, transport::Bootstrap* start)
-    : transport(given), bootstrap(start), waiting(given.waiting()), parameters(agree_parameters(given)), engine(given) {
+    : transport(given),
+      bootstrap(start),
+      waiting(given.waiting()),
+      parameters(agree_on_all(given, start)),
+      engine(given) {
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
-    std::vector<Rank> all(transport.size());
-    for (std::uint32_t rank = 0; rank < all.size(); ++rank) all[rank] = Rank{rank};
-    if (const char* const file = std::getenv("LOOM_RANK_ORDER"); file != nullptr && *file != '\0') {
-        const std::vector<std::uint32_t> order = read_rank_order(read_file(file), file, transport.size());
-        for (std::size_t i = 0; i < order.size(); ++i) all[i] = Rank{order[i]};
-    }
-    everyone = add(std::make_unique<Communicator::State>(*this, std::move(all), 0));
+    everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }
 
 World::State::State(std::unique_ptr<transport::Bootstrap> start, std::unique_ptr<transport::Transport> opened)

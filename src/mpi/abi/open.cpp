@@ -28,14 +28,26 @@ int comm_freed(MPI_Comm handle, int, void* kept, void*) {
     return MPI_SUCCESS;
 }
 
-// All ranks or none: one that cannot does not leave the others waiting. A world that is given up goes while the
-// exception passes, so that it waits for nobody.
+// A blocking collective that some ranks take over and others do not would wait for ever.
+void compare_blocking(MpiBootstrap& bootstrap) {
+    const std::string mine = library().blocking ? "1" : "0";
+    for (std::uint32_t rank = 0; rank < bootstrap.size(); ++rank)
+        if (Rank{rank} != bootstrap.rank() && bootstrap.get(Rank{rank}, "mpi.blocking") != mine)
+            throw UsageError("LOOM_MPI_BLOCKING is not the same on all ranks");
+}
+
+// All ranks or none: one that cannot, or was told not to, does not leave the others waiting. A world that is given up
+// goes while the exception passes, so that it waits for nobody.
 void open_world() {
     Library& all = library();
     auto bootstrap = std::make_unique<MpiBootstrap>();
     try {
+        if (setting("LOOM_MPI") == "off" || setting("LOOM_MPI") == "0") throw UsageError("switched off by LOOM_MPI");
+        bootstrap->put("mpi.blocking", all.blocking ? "1" : "0");
+        bootstrap->fence();
+        compare_blocking(*bootstrap);
         std::unique_ptr<transport::Transport> transport = transport::open_transport(*bootstrap);
-        bootstrap->fence();  // the world's ranks send to each other
+        // Begins by a fence: its ranks send to each other.
         auto world = std::make_unique<coll::World>(*transport, bootstrap.get());
         bootstrap->fence();
         all.transport = std::move(transport);
@@ -54,10 +66,6 @@ void open_world() {
 void open() {
     Library& all = library();
     all.opened = true;
-    if (setting("LOOM_MPI") == "off" || setting("LOOM_MPI") == "0") {
-        all.remark = "switched off by LOOM_MPI";
-        return;
-    }
     all.blocking = switched_on("LOOM_MPI_BLOCKING");
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
@@ -76,7 +84,9 @@ void open() {
 void give_account() {
     Library& all = library();
     const std::string where = setting("LOOM_MPI_REPORT");
-    if (where.empty() || where == "0") return;
+    int wanted = !where.empty() && where != "0" ? 1 : 0;
+    PMPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);  // rank 0 says: variables need not be the same on all hosts
+    if (wanted == 0) return;
     int rank = 0, size = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
