@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, operations> names{"barrier",
                                                          "neighbor_alltoallw"};
 
 constexpr std::array<std::string_view, reasons> why{
-    "blocking, not asked for (LOOM_MPI_BLOCKING=1)",
+    "blocking, not asked for (--blocking or LOOM_MPI_BLOCKING=1 takes these too)",
     "Loomband is not in use",
     "ranks outside of MPI_COMM_WORLD",
     "communicator made behind our back",
@@ -73,19 +73,26 @@ std::uint64_t Account::handed_back_of(Operation operation, Form form, Reason rea
     return const_cast<Account*>(this)->cell(operation, form, static_cast<std::size_t>(reason));
 }
 
-double Account::share_taken() const {
-    std::uint64_t taken = 0, handed = 0;
+Account::Sums Account::sums() const {
+    Sums sums;
     each_function([&](Operation operation, Form form) {
-        taken += taken_of(operation, form);
-        for (std::size_t reason = 1; reason < reasons; ++reason)
-            handed += handed_back_of(operation, form, static_cast<Reason>(reason));
+        sums.taken += taken_of(operation, form);
+        for (std::size_t reason = 0; reason < reasons; ++reason)
+            sums.handed_back += handed_back_of(operation, form, static_cast<Reason>(reason));
+        sums.not_asked += handed_back_of(operation, form, Reason::not_asked);
     });
-    return taken + handed == 0 ? 1 : static_cast<double>(taken) / static_cast<double>(taken + handed);
+    return sums;
 }
 
 std::string Account::table(std::uint32_t ranks, std::string_view remark) const {
+    const Sums all = sums();
     std::string text =
-        fmt::format("Loomband: {:.1f} % of the collectives were taken over, {} ranks\n", 100 * share_taken(), ranks);
+        all.calls() == 0
+            ? fmt::format("Loomband: no collective was called, {} ranks\n", ranks)
+            : fmt::format("Loomband: {} of {} collectives were taken over ({:.1f} %), {} ranks\n", all.taken,
+                          all.calls(), 100 * static_cast<double>(all.taken) / static_cast<double>(all.calls()), ranks);
+    if (all.not_asked != 0)
+        text += fmt::format("{} were blocking: loom mpi run --blocking takes these too\n", all.not_asked);
     if (!remark.empty()) text += fmt::format("not in use: {}\n", remark);
     Table table({{"calls of"}, {"taken over", Align::right}, {"handed back", Align::right}, {"why"}});
     each_function([&](Operation operation, Form form) {
@@ -115,8 +122,19 @@ std::string Account::json(std::uint32_t ranks, std::string_view remark) const {
         if (taken != 0 || !handed.empty())
             calls[name_of(operation, form)] = {{"taken_over", taken}, {"handed_back", handed}};
     });
-    const nlohmann::ordered_json object = {
-        {"ranks", ranks}, {"share_taken_over", share_taken()}, {"not_in_use", remark}, {"calls", calls}};
+    const auto share = [](std::uint64_t part, std::uint64_t whole) -> nlohmann::ordered_json {
+        if (whole == 0) return nullptr;
+        return static_cast<double>(part) / static_cast<double>(whole);
+    };
+    const Sums all = sums();
+    const nlohmann::ordered_json object = {{"ranks", ranks},
+                                           {"collectives", all.calls()},
+                                           {"taken_over", all.taken},
+                                           {"blocking_not_asked_for", all.not_asked},
+                                           {"share_taken_over", share(all.taken, all.calls())},
+                                           {"share_of_asked_for", share(all.taken, all.calls() - all.not_asked)},
+                                           {"not_in_use", remark},
+                                           {"calls", calls}};
     return object.dump(2) + "\n";
 }
 

@@ -3,20 +3,39 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace {
 
 using namespace loom::mpi;
 using testing::HasSubstr;
 
-TEST(Account, CountsSharesOfWhatWasAskedFor) {
+TEST(Account, CountsBlockingCallsThatWereNotAskedFor) {
     Account account;
     for (int i = 0; i < 3; ++i) account.taken(Operation::allreduce, Form::nonblocking);
     account.handed_back(Operation::bcast, Form::persistent, Reason::other_ranks);
-    account.handed_back(Operation::barrier, Form::blocking, Reason::not_asked);
+    for (int i = 0; i < 4; ++i) account.handed_back(Operation::barrier, Form::blocking, Reason::not_asked);
 
-    EXPECT_DOUBLE_EQ(account.share_taken(), 0.75);
+    const std::string table = account.table(2, "");
+    const auto json = nlohmann::json::parse(account.json(2, ""));
+
     EXPECT_EQ(account.taken_of(Operation::allreduce, Form::nonblocking), 3u);
-    EXPECT_DOUBLE_EQ(Account().share_taken(), 1);
+    EXPECT_THAT(table, HasSubstr("3 of 8 collectives were taken over (37.5 %), 2 ranks"));
+    EXPECT_THAT(table, HasSubstr("4 were blocking: loom mpi run --blocking takes these too"));
+    EXPECT_EQ(json["share_taken_over"], 0.375);
+    EXPECT_EQ(json["share_of_asked_for"], 0.75);
+    EXPECT_EQ(json["blocking_not_asked_for"], 4);
+}
+
+TEST(Account, ClaimsNothingWhereNothingWasCalledOrAskedFor) {
+    Account blocking;
+    blocking.handed_back(Operation::allreduce, Form::blocking, Reason::not_asked);
+
+    EXPECT_THAT(Account().table(1, ""), HasSubstr("no collective was called, 1 ranks"));
+    EXPECT_TRUE(nlohmann::json::parse(Account().json(1, ""))["share_taken_over"].is_null());
+    EXPECT_THAT(blocking.table(1, ""), HasSubstr("0 of 1 collectives were taken over (0.0 %)"));
+    EXPECT_EQ(nlohmann::json::parse(blocking.json(1, ""))["share_taken_over"], 0.0);
+    EXPECT_TRUE(nlohmann::json::parse(blocking.json(1, ""))["share_of_asked_for"].is_null());
 }
 
 TEST(Account, NamesFunctionsAndReasons) {

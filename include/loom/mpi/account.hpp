@@ -41,7 +41,7 @@ inline constexpr std::size_t forms = 3;
 
 // Why a call was handed back.
 enum class Reason : std::uint8_t {
-    not_asked,    // blocking, and LOOM_MPI_BLOCKING is not set: in no percentage
+    not_asked,    // blocking, and LOOM_MPI_BLOCKING is not set
     no_world,     // Loomband could not be opened, or was switched off
     other_ranks,  // a communicator with ranks outside of MPI_COMM_WORLD
     unseen,       // a communicator made by a call that is not taken over
@@ -67,8 +67,12 @@ public:
 
     [[nodiscard]] std::uint64_t taken_of(Operation operation, Form form) const;
     [[nodiscard]] std::uint64_t handed_back_of(Operation operation, Form form, Reason why) const;
-    // Of the calls that were asked for: 1 when there were none.
-    [[nodiscard]] double share_taken() const;
+    // Of all ranks and operations. `not_asked` are among `handed_back`.
+    struct Sums {
+        std::uint64_t taken = 0, handed_back = 0, not_asked = 0;
+        [[nodiscard]] std::uint64_t calls() const { return taken + handed_back; }
+    };
+    [[nodiscard]] Sums sums() const;
 
     [[nodiscard]] std::span<std::uint64_t> counters() { return counters_; }
 
