@@ -122,13 +122,16 @@ public:
         std::string share;
         if (loaded) share = !loaded->account ? "none" : fmt::format("{:.1f} %", 100 * account.share());
         fmt::print("{:<8} {:<6} {:<46} {:>5} {:<7} {:>6} {:<7} {:>6} {:>8} {:>8.0f}\n", to_string(mpi), test.suite,
-                   test.name.substr(0, 46), test.ranks, word(plain),
-                   plain ? fmt::format("{:.1f} s", plain->seconds) : "", word(loaded),
+                   test.name.substr(0, 46),
+                   test.ranks < test.wanted_ranks ? fmt::format("{}/{}", test.ranks, test.wanted_ranks)
+                                                  : std::to_string(test.ranks),
+                   word(plain), plain ? fmt::format("{:.1f} s", plain->seconds) : "", word(loaded),
                    loaded ? fmt::format("{:.1f} s", loaded->seconds) : "", share, account.calls());
         for (const auto& verdict : {plain, loaded})
             if (verdict && !verdict->passed && verbose) fmt::print("    {}\n", verdict->said);
         std::fflush(stdout);
         ++tests_;
+        fewer_ranks_ += test.ranks < test.wanted_ranks;
         const bool good = !loaded || (loaded->passed && loaded->account);
         const bool fails_without = plain && !plain->passed;
         failing_without_ += fails_without;
@@ -141,6 +144,10 @@ public:
         }
         return good || fails_without;
     }
+    void add_missing(const Test& test, Mpi mpi) {
+        fmt::print("{:<8} {:<6} {:<46} not built\n", to_string(mpi), test.suite, test.name.substr(0, 46));
+        ++missing_;
+    }
     [[nodiscard]] double share() const { return account_.share(); }
     [[nodiscard]] bool has_calls() const { return account_.calls() > 0; }
     void print(Mpi mpi, const std::string& suite) const {
@@ -150,11 +157,14 @@ public:
             "over; {} of {} tests with calls have at least 95 %\n",
             to_string(mpi), suite, tests_, failing_without_, only_with_, passed_, 100 * share(), account_.calls(),
             counting_, with_calls_);
+        if (missing_ != 0) fmt::print("    not built, and in none of these numbers: {}\n", missing_);
+        if (fewer_ranks_ != 0) fmt::print("    run on fewer ranks than the suite asks for: {}\n", fewer_ranks_);
         for (const auto& [why, count] : account_.reasons) fmt::print("    handed back: {:.0f} {}\n", count, why);
     }
 
 private:
     std::size_t tests_ = 0, failing_without_ = 0, only_with_ = 0, passed_ = 0, with_calls_ = 0, counting_ = 0;
+    std::size_t missing_ = 0, fewer_ranks_ = 0;
     Account account_;
 };
 
@@ -163,7 +173,10 @@ std::optional<std::filesystem::path> built(const std::string& suite, Mpi mpi) {
     std::string variable = "LOOM_SUITE_" + suite;
     for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const char* folder = std::getenv(variable.c_str());
-    if (folder == nullptr) return {};
+    if (folder == nullptr) {
+        fmt::print("{} {}: not run, {} is not set\n", to_string(mpi), suite, variable);
+        return {};
+    }
     return std::filesystem::path(folder) / to_string(mpi);
 }
 
@@ -186,6 +199,10 @@ int run_all(const Options& options) {
                              : name == "imb" ? suites::imb_suite(*where, few)
                                              : suites::osu_suite(*where, few)) {
                 if (test.name.find(options.match) == std::string::npos) continue;
+                if (!test.built) {
+                    totals.add_missing(test, mpi);
+                    continue;
+                }
                 test.seconds *= options.patience;
                 std::optional<Verdict> plain, loaded;
                 if (!options.loaded) plain = run(test, mpi, {}, folder.path());

@@ -23,13 +23,15 @@ struct Test {
     std::vector<std::string> program;  // with its arguments
     std::vector<std::pair<std::string, std::string>> environment;
     std::uint32_t ranks = 2;
-    double seconds = 60;  // then it has failed
+    std::uint32_t wanted_ranks = 0;  // more than `ranks`: so many the suite asks for; 0: it leaves that to us
+    bool built = true;               // else there is only its name
+    double seconds = 60;             // then it has failed
     std::function<bool(const peer::Outcome&)> passed;
 };
 
-// `built` is a folder with what was built for one MPI. Tests that were not built are left out. Throws Error when there
-// is nothing that could be run.
-// MPICH's test suite: the lists of tests in its folders. Those that want more ranks than `most_ranks` get so many.
+// `built` is a folder with what was built for one MPI. Tests that a suite names and that were not built are marked.
+// Throws Error when there is nothing that could be run. MPICH's test suite: the lists of tests in its folders. Those
+// that want more ranks than `most_ranks` get so many.
 [[nodiscard]] std::vector<Test> mpich_suite(const std::filesystem::path& built, std::uint32_t most_ranks);
 // Intel's IMB-NBC and IMB-MPI1, built with -DCHECK.
 [[nodiscard]] std::vector<Test> imb_suite(const std::filesystem::path& built, std::uint32_t ranks);
