@@ -4,7 +4,7 @@
 
 #include "loom/coll/typed.hpp"
 
-int main() {
+int main() try {
     const auto world = loom::coll::World::open();
     const auto all = world->communicator();
     const std::uint32_t me = all.rank().value;
@@ -30,4 +30,7 @@ int main() {
             std::printf("rank %u got %zu from rank %u\n", rank, rank % 2 == 1 ? std::size_t{1} : std::size_t{2},
                         everything[2 * rank]);
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -22,7 +22,7 @@ Word make_word(const std::string& text) {
 
 }  // namespace
 
-int main() {
+int main() try {
     const auto world = loom::coll::World::open();
     const auto comm = world->communicator();
     const auto join = loom::coll::ordered([](const Word& a, const Word& b) {
@@ -40,4 +40,7 @@ int main() {
         std::printf("before the last rank: %.*s; altogether: %.*s\n", static_cast<int>(before.length),
                     before.text.data(), static_cast<int>(all.length), all.text.data());
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -5,7 +5,7 @@
 
 #include "loom/coll/typed.hpp"
 
-int main() {
+int main() try {
     const auto world = loom::coll::World::open();
     const auto comm = world->communicator();
     const double me = comm.rank().value;
@@ -24,4 +24,7 @@ int main() {
 
     if (me == 0) std::printf("sum over %u ranks: %g, and meanwhile %.0f\n", comm.size(), out.back(), other);
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -18,7 +18,7 @@ struct Plate {
 
 }  // namespace
 
-int main() {
+int main() try {
     const auto world = loom::coll::World::open();
     const auto all = world->communicator();
     const std::uint32_t rows = all.size() % 2 == 0 ? 2 : 1;
@@ -74,4 +74,7 @@ int main() {
         std::printf("%ux%u ranks: %.3f of heat left, the hottest cell has %.3f\n", rows, all.size() / rows, sum[0],
                     most[1]);
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -7,7 +7,7 @@
 
 #include "loom/coll/typed.hpp"
 
-int main() {
+int main() try {
     const auto world = loom::coll::World::open();
     const auto comm = world->communicator();
     constexpr loom::Rank root{0};
@@ -36,4 +36,7 @@ int main() {
         for (std::uint32_t rank = 0; rank < comm.size(); ++rank)
             std::printf("rank %u has added up %llu\n", rank, static_cast<unsigned long long>(totals[rank]));
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }

@@ -4,7 +4,7 @@
 
 #include "loom/coll/typed.hpp"
 
-int main() {
+int main() try {
     using loom::coll::Progress;
     const auto world = loom::coll::World::open();
     const auto comm = world->communicator();
@@ -25,4 +25,7 @@ int main() {
     }
     std::fprintf(stderr, "now %s\n", world->progress_state().why.c_str());
     world->close();
+} catch (const loom::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
 }
