@@ -1,10 +1,11 @@
-# Installs what a program needs to use the collectives: headers, libraries and the package Loomband.
-set(rooms base traffic model verbs transport coll)
+# Installs what a program needs to use the rooms that are libraries: headers, archives and the package Loomband.
+set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll)
 foreach(room ${rooms})
   set_target_properties(loom_${room} PROPERTIES EXPORT_NAME ${room})
   install(TARGETS loom_${room} EXPORT LoombandTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/loom/${room} DESTINATION include/loom)
 endforeach()
+install(FILES include/loom/nbc.h DESTINATION include/loom)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Loomband)
 install(EXPORT LoombandTargets NAMESPACE loom:: DESTINATION ${package})

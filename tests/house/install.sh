@@ -7,6 +7,11 @@ trap 'rm -rf "$folder"' EXIT
 "$cmake" --install "$build" --prefix "$folder" >/dev/null
 "$folder/bin/loom" verbs devices | grep -q loom0
 test "$("$folder/bin/loom" verbs run --json -- sh | grep -c "$folder/lib/libloom-verbs.so")" -ge 1
+# LibNBC's interface can be compiled and linked against, as docs/mpi.md has it.
+printf '#include <loom/nbc.h>\nint main(void) { return NBC_OK; }\n' > "$folder/nbc.c"
+for mpi in openmpi mpich; do
+  mpicc.$mpi -I"$folder/include" "$folder/nbc.c" -o "$folder/nbc" -L"$folder/lib" -lloom-mpi-$mpi -Wl,-rpath,"$folder/lib"
+done
 # A program of somebody else finds the package, is built against it and runs.
 mkdir "$folder/user"
 cat > "$folder/user/CMakeLists.txt" <<'END'
@@ -14,7 +19,7 @@ cmake_minimum_required(VERSION 3.25)
 project(user CXX)
 find_package(Loomband REQUIRED)
 add_executable(user main.cpp)
-target_link_libraries(user PRIVATE loom::coll)
+target_link_libraries(user PRIVATE loom::coll loom::report)
 END
 cat > "$folder/user/main.cpp" <<'END'
 #include <cstdio>
