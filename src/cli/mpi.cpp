@@ -58,6 +58,17 @@ Found find_flavour(const Options& options) {
     throw UsageError("none of the words is a program linked with Open MPI or MPICH: say which with --mpi");
 }
 
+// One MPI's launcher starts the other's programs as so many jobs of one rank each, and nothing says so.
+void remark_on_launcher(const Options& options, const Found& found) {
+    const fs::path launcher = find_program(options.words.front());
+    if (launcher.empty()) return;
+    const auto its = mpi::flavour_of_launcher(launcher);
+    if (!its || *its == found.flavour) return;
+    std::fprintf(stderr, "loom: %s is a launcher of %s, and the program needs %s: each rank will be alone\n",
+                 launcher.c_str(), std::string(mpi::to_string(*its)).c_str(),
+                 std::string(mpi::to_string(found.flavour)).c_str());
+}
+
 fs::path library_for(mpi::Flavour flavour) {
     if (const char* given = std::getenv("LOOM_MPI_LIBRARY"); given != nullptr && *given != '\0') {
         if (!fs::exists(given))
@@ -110,6 +121,7 @@ enum class Then { run, show };
 
 void run(const Options& options, Then then) {
     const Found found = find_flavour(options);
+    remark_on_launcher(options, found);
     const fs::path library = library_for(found.flavour);
     const auto set = variables(options, library);
     if (options.common.json) {

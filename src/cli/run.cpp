@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/mpi/flavour.hpp"
 #include "loom/transport/launch.hpp"
 
 namespace loom::cli {
@@ -53,6 +54,9 @@ int run(Options& options) {
     job.grace = milliseconds(options.grace);
     if (!options.common.quiet)
         job.remark = [](const std::string& text) { fprintf(stderr, "loom: %s\n", text.c_str()); };
+    if (const auto library = mpi::flavour_of_program(job.program.front()); library && job.ranks > 1 && job.remark)
+        job.remark("the program is one of MPI (" + std::string(mpi::to_string(*library)) +
+                   "), which does not hear of loom run: to MPI each rank is alone. Its mpirun starts it");
     const transport::LaunchOutcome outcome = transport::launch(job);
     if (options.common.json) print(outcome, job);
     return outcome.exit_code();
