@@ -142,12 +142,10 @@ std::string explain(const CLI::App& program, const CLI::ParseError& error, const
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
         const std::vector<std::string> known = option_names(*app);
         for (std::size_t i = used; i < words.size(); ++i) {
-            // "--" behind a word that is no option: "--report FILE --", where FILE was taken for the program.
-            if (words[i] == "--") {
-                const std::string taker = i >= used + 2 ? words[i - 2] : "";
-                message = std::find(known.begin(), known.end(), taker) == known.end()
-                              ? "-- must come before the program"
-                              : taker + " takes a value as " + taker + "=" + words[i - 1];
+            // "--report FILE --", where FILE was taken for the program.
+            if (words[i] == "--" && i >= used + 2 &&
+                std::find(known.begin(), known.end(), words[i - 2]) != known.end()) {
+                message = words[i - 2] + " takes a value as " + words[i - 2] + '=' + words[i - 1];
                 break;
             }
             const std::string word = words[i].substr(0, words[i].find('='));
