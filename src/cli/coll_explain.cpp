@@ -57,9 +57,9 @@ void add_coll_explain(CLI::App& coll, int& exit_code) {
         ->capture_default_str();
     add_common(*why, options->common);
     why->footer(
-        "Starts N ranks as `loom run` does and asks them. What is predicted comes from the schedules that would run "
-        "and\n"
-        "the parameters of this machine, measured at the first start and kept (LOOM_CACHE). LOOM_COLL and\n"
+        "Starts N ranks as `loom run` does and asks them. What is predicted comes from the schedules that would\n"
+        "run (of more than 8 ranks those that are small or may be the best; others from smaller groups of the same\n"
+        "kind) and the parameters of this machine, measured at the first start and kept (LOOM_CACHE). LOOM_COLL and\n"
         "LOOM_COLL_PARAMETERS count as they do for programs (docs/model.md).\n"
         "\n"
         "  loom coll explain allreduce --bytes 64KiB -n 4\n"

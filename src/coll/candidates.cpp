@@ -3,128 +3,25 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <optional>
 
+#include "coll/alike.hpp"
 #include "coll/whole.hpp"
 
 namespace loom::coll {
 
 namespace {
 
-constexpr std::uint64_t most_segments = 8;      // that are walked
-constexpr std::uint64_t usual_segment = 65536;  // of algorithms that cut messages when they are not told how
-constexpr std::uint32_t most_walked_if_few = 128;
-constexpr std::uint64_t few_operations = 1'500;  // of all ranks
+constexpr std::uint64_t most_segments = 8;       // that are walked
+constexpr std::uint64_t usual_segment = 65536;   // of algorithms that cut messages when they are not told how
 constexpr std::size_t most_operations = 12'000;  // walked for one call, before segments are no longer tried
 
-bool on_one_host(const Group& group) {
-    return std::all_of(group.hosts.begin(), group.hosts.end(), [&](std::uint32_t h) { return h == group.hosts[0]; });
-}
-
-// A call of the same kind on a group that may be smaller, made up of what all ranks know. Every rank's blocks are
-// alike.
-class Model {
-public:
-    Model(const Group& group, const Call& call, std::uint32_t size, std::uint64_t bytes) : group_(group) {
-        if (size != group.size) {
-            hosts_.resize(size);
-            for (std::uint32_t rank = 0; rank < size; ++rank)
-                hosts_[rank] = group.hosts[std::uint64_t{rank} * group.size / size];
-            // Numbers of hosts in the order of first appearance, as algorithms expect them.
-            std::vector<std::uint32_t> seen;
-            for (std::uint32_t& host : hosts_) {
-                const auto known = std::find(seen.begin(), seen.end(), host);
-                const auto number = static_cast<std::uint32_t>(known - seen.begin());
-                if (known == seen.end()) seen.push_back(host);
-                host = number;
-            }
-            group_.size = size;
-            group_.hosts = hosts_;
-            group_.me = Rank{0};
-        }
-        call_ = call;
-        call_.in_place = false;
-        if (call_.root.value >= size || on_one_host(group)) call_.root = Rank{0};
-        const std::uint64_t element = std::max<std::uint32_t>(call.element, 1);
-        call_.bytes = bytes / element * element;
-        if (bytes > 0 && call_.bytes == 0) call_.bytes = element;
-        make_blocks();
-    }
-    Model(const Model&) = delete;
-    Model& operator=(const Model&) = delete;
-
-    [[nodiscard]] const Group& group() const { return group_; }
-    [[nodiscard]] std::span<const Call> calls() const {
-        return calls_.empty() ? std::span(&call_, 1) : std::span(calls_);
-    }
-    [[nodiscard]] const Call& call() const { return calls().front(); }
-
-private:
-    void make_blocks() {
-        const std::size_t most = most_blocks();
-        if (most == 0) return;
-        bytes_.assign(most, call_.bytes);
-        at_.resize(most);
-        for (std::size_t i = 0; i < most; ++i) at_[i] = i * call_.bytes;
-        const auto blocks = [&](std::size_t count) {
-            return Blocks{std::span(bytes_).first(count), std::span(at_).first(count)};
-        };
-        calls_.assign(group_.size, call_);
-        for (std::uint32_t rank = 0; rank < group_.size; ++rank) {
-            Call& call = calls_[rank];
-            const bool root = rank == call.root.value;
-            call.bytes = 0;
-            switch (call.what) {
-                case Collective::gatherv:
-                    call.sent = blocks(1);
-                    if (root) call.received = blocks(group_.size);
-                    break;
-                case Collective::scatterv:
-                    if (root) call.sent = blocks(group_.size);
-                    call.received = blocks(1);
-                    break;
-                case Collective::allgatherv:
-                    call.sent = blocks(1);
-                    call.received = blocks(group_.size);
-                    break;
-                case Collective::neighbour_allgatherv:
-                    call.sent = blocks(1);
-                    call.received = blocks(group_.neighbours[rank].sources.size());
-                    break;
-                case Collective::neighbour_alltoallv:
-                    call.sent = blocks(group_.neighbours[rank].destinations.size());
-                    call.received = blocks(group_.neighbours[rank].sources.size());
-                    break;
-                default:
-                    call.sent = call.received = blocks(group_.size);
-            }
-        }
-    }
-    [[nodiscard]] std::size_t most_blocks() const {
-        switch (call_.what) {
-            case Collective::gatherv:
-            case Collective::scatterv:
-            case Collective::allgatherv:
-            case Collective::alltoallv:
-            case Collective::reduce_scatter:
-                return group_.size;
-            case Collective::neighbour_allgatherv:
-            case Collective::neighbour_alltoallv: {
-                std::size_t most = 1;
-                for (const Neighbours& each : group_.neighbours)
-                    most = std::max({most, each.sources.size(), each.destinations.size()});
-                return most;
-            }
-            default:
-                return 0;
-        }
-    }
-
-    Group group_;
-    Call call_;
-    std::vector<Call> calls_;
-    std::vector<std::uint32_t> hosts_;
-    std::vector<std::uint64_t> bytes_, at_;
-};
+// Of groups of more than most_walked ranks, in operations of all ranks:
+constexpr std::uint64_t always_walked = 10'000;       // a schedule that is walked as it is,
+constexpr std::uint64_t always_walked_tuned = 3'000;  // one of several that differ by tuning
+constexpr std::uint64_t most_sketched = 1'000;        // of the smaller group by which others are sketched at first,
+constexpr std::uint64_t most_detailed = 6'000;   // and again where they may be the best and are too large to be walked
+constexpr std::uint64_t most_compared = 20'000;  // walked as they are, of those that may be the best
 
 // value * by / of, for values below some days and `of` below some MiB.
 std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
@@ -136,44 +33,63 @@ std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
 class Predictor {
 public:
     Predictor(const Group& group, const Call& call, const model::Charges& charges)
-        : group_(group), call_(call), charges_(charges), bytes_(known_bytes(call)) {}
+        : group_(group), call_(call), charges_(charges), bytes_(known_bytes(call)), whole_(extent_of(group)) {}
 
-    [[nodiscard]] Time predict(const Algorithm& algorithm, const Tuning& tuning) const {
+    // As it is, but for segments beyond most_segments.
+    [[nodiscard]] Time walk_whole(const Algorithm& algorithm, const Tuning& tuning) const {
         last_ = 0;
-        if (group_.size <= most_walked || !group_.neighbours.empty()) return for_size(algorithm, tuning, group_.size);
-        if (group_.size <= most_walked_if_few && tuning.segment == 0) {
-            // Trees and disseminations have few operations, and jumps where rounds begin.
-            (void)for_size(algorithm, tuning, most_walked);
-            if (last_ * group_.size / most_walked <= few_operations) return for_size(algorithm, tuning, group_.size);
-            last_ = 0;
+        return for_extent(algorithm, tuning, whole_, bytes_);
+    }
+
+    // From smaller groups of the same kind, the largest of which has up to `most` operations. An algorithm with n ways
+    // gets a round more for every n + 1 times as many ranks: thinned so, groups differ by rounds alone. Those whose
+    // ranks have a step for every rank take a time for each. All others get a time for every doubling and, where
+    // messages grow with the group, one for each rank.
+    [[nodiscard]] Time sketch(const Algorithm& algorithm, const Tuning& tuning, std::uint64_t most) const {
+        const Part part = typical_part(algorithm, tuning, whole_, known_segments(tuning));
+        const bool by_rank = 2 * part.operations > group_.size;
+        const std::uint32_t radix = algorithm.ways ? std::max(tuning.ways, 1u) + 1 : 2;
+        const std::size_t wanted = algorithm.ways || by_rank ? 2 : 3;
+        std::vector<Extent> path{whole_};
+        for (Extent next = thinned(whole_, radix); next != path.back(); next = thinned(next, radix))
+            path.push_back(next);
+        std::size_t largest = 0;
+        while (largest + wanted < path.size() &&
+               operations_in(algorithm, tuning, path[largest]) > (by_rank ? 2 * most : most))
+            ++largest;
+        // Where smaller ones would no longer be of the kind, larger ones have to do.
+        while (largest > 0 && largest + wanted <= path.size() && !fits(algorithm, path[largest + wanted - 1]))
+            --largest;
+        std::vector<Point> points;  // the largest first
+        for (std::size_t i = largest; i < path.size() && points.size() < wanted; ++i) {
+            const std::uint32_t ranks = ranks_in(path[i]);
+            // Where a message is divided among all ranks, the parts are to be as long as they will be.
+            const std::uint64_t bytes =
+                part.divides ? std::max<std::uint64_t>(bytes_ * ranks / group_.size, 1) : bytes_;
+            const Time time = for_extent(algorithm, tuning, path[i], bytes);
+            if (time != never) points.push_back({ranks, time.ps});
         }
-        // Halves of the group, until it is small: how much more the last doublings took goes on.
-        std::vector<std::uint32_t> sizes{group_.size};
-        while (sizes.back() > most_walked) sizes.push_back((sizes.back() + 1) / 2);
-        const std::uint32_t base = sizes.back();
-        const std::uint32_t half = (base + 1) / 2, quarter = (half + 1) / 2;
-        const std::int64_t now = for_size(algorithm, tuning, base).ps;
-        const std::int64_t before = for_size(algorithm, tuning, half).ps;
-        const std::int64_t earlier = for_size(algorithm, tuning, quarter).ps;
-        const std::int64_t last = std::max<std::int64_t>(now - before, 0);
-        const std::int64_t first = std::max<std::int64_t>(before - earlier, 1);
-        // In 1/16: 16 is growth by the logarithm of the ranks, 32 by their number.
-        const std::uint64_t growth = std::clamp<std::uint64_t>(
-            static_cast<std::uint64_t>(scaled(last, 16, static_cast<std::uint64_t>(first))), 16, 32);
-        Time time{now};
-        std::int64_t step = last;
-        for (std::size_t doubling = 1; doubling < sizes.size(); ++doubling) {
-            step = scaled(step, growth, 16);
-            time += Time{step};
-        }
-        return time;
+        last_ = part.all;
+        if (points.empty()) return never;
+        return Time{goes_on(points, largest, algorithm.ways ? Growth::rounds : by_rank ? Growth::ranks : Growth::both)};
+    }
+
+    // About how many all ranks have.
+    [[nodiscard]] std::uint64_t operations_in(const Algorithm& algorithm, const Tuning& tuning,
+                                              const Extent& extent) const {
+        return typical_part(algorithm, tuning, extent, known_segments(tuning)).all;
+    }
+    [[nodiscard]] std::uint64_t operations_in_whole(const Algorithm& algorithm, const Tuning& tuning) const {
+        return operations_in(algorithm, tuning, whole_);
     }
 
     // Messages one after another, from the first to the last; of a smaller group where this one is large.
     [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const {
         model::Charges one;
         one.way.small.latency = one.way.large.latency = Time{1};
-        const Model model(group_, call_, std::min(group_.size, most_walked), std::min(bytes_, usual_segment));
+        Extent extent = whole_;
+        while (ranks_in(extent) > most_walked && thinned(extent, 2) != extent) extent = thinned(extent, 2);
+        const Alike model(group_, call_, extent, std::min(bytes_, usual_segment));
         if (!algorithm.fits(model.group(), model.call())) return never.ps;
         return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
     }
@@ -183,32 +99,93 @@ public:
     [[nodiscard]] std::size_t operations() const { return operations_; }  // walked so far
 
 private:
-    [[nodiscard]] Time for_size(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size) const {
-        const std::uint64_t segment = tuning.segment != 0 ? tuning.segment : usual_segment;
-        const std::uint64_t most = algorithm.segments ? segment * most_segments : bytes_;
-        if (bytes_ <= most) return walk_one(algorithm, tuning, size, bytes_);
-        last_ = 0;
-        const std::int64_t whole = walk_one(algorithm, tuning, size, most).ps;
-        const std::int64_t half = walk_one(algorithm, tuning, size, most / 2).ps;
-        if (tuning.segment != 0) last_ = last_ * (bytes_ / most);
-        return Time{whole + scaled(whole - half, bytes_ - most, most / 2)};
+    struct Part {
+        std::uint64_t operations = 0;  // of a rank in the middle
+        std::uint64_t all = 0;         // about: of all ranks
+        bool divides = false;          // no message of it is as long as it could be
+    };
+    struct Point {
+        std::uint32_t ranks;
+        std::int64_t time;
+    };
+    enum class Growth : std::uint8_t { rounds, ranks, both };
+
+    // The time after so many steps more of the way that leads from the last points to the first, and on to the group.
+    [[nodiscard]] std::int64_t goes_on(std::span<const Point> points, std::size_t steps, Growth growth) const {
+        const Point& now = points[0];
+        if (steps == 0 || points.size() < 2)
+            return growth == Growth::ranks ? scaled(now.time, group_.size, now.ranks) : now.time;
+        if (now.ranks <= points[1].ranks) return now.time;
+        const std::uint32_t more = now.ranks - points[1].ranks;
+        const std::int64_t step = std::max<std::int64_t>(now.time - points[1].time, 0);
+        std::int64_t for_ranks = growth == Growth::ranks ? step : 0;  // of the step
+        if (growth == Growth::both && points.size() > 2) {
+            const std::uint32_t earlier = points[1].ranks - points[2].ranks;
+            const std::int64_t step_before = std::max<std::int64_t>(points[1].time - points[2].time, 0);
+            if (more > earlier && step > step_before)
+                for_ranks = std::min(scaled(step - step_before, more, more - earlier), step);
+        }
+        return now.time + (step - for_ranks) * static_cast<std::int64_t>(steps) +
+               scaled(for_ranks, group_.size - now.ranks, more);
     }
-    [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, std::uint32_t size,
+
+    // The bytes of as many segments as are walked.
+    [[nodiscard]] std::uint64_t known_segments(const Tuning& tuning) const {
+        return tuning.segment == 0 ? bytes_ : std::min(bytes_, tuning.segment * most_segments);
+    }
+    [[nodiscard]] std::uint32_t ranks_in(const Extent& extent) const {
+        return static_cast<std::uint32_t>(std::uint64_t{group_.size} * extent.hosts * extent.inside /
+                                          (std::uint64_t{whole_.hosts} * whole_.inside));
+    }
+    [[nodiscard]] bool fits(const Algorithm& algorithm, const Extent& extent) const {
+        const Alike model(group_, call_, extent, bytes_);
+        return algorithm.fits(model.group(), model.call());
+    }
+    [[nodiscard]] Part typical_part(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                    std::uint64_t bytes) const {
+        const Alike model(group_, call_, extent, bytes);
+        if (!algorithm.fits(model.group(), model.call())) return {};
+        const auto schedule_of = [&](Rank rank) {
+            Group group = model.group();
+            group.me = rank;
+            return make_plan(algorithm, group, model.call_of(rank), tuning).schedule;
+        };
+        const traffic::Schedule middle = schedule_of(Rank{model.group().size / 2 | 1});
+        std::uint64_t longest = 0;
+        for (const traffic::Op& op : middle.ops())
+            if (op.kind == traffic::OpKind::receive) longest = std::max(longest, op.amount);
+        const std::uint64_t most =
+            algorithm.segments ? std::min(bytes, tuning.segment != 0 ? tuning.segment : usual_segment) : bytes;
+        return {middle.size(), middle.size() * model.group().size + schedule_of(model.call().root).size(),
+                longest < most - most / 4};
+    }
+
+    [[nodiscard]] Time for_extent(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                  std::uint64_t bytes) const {
+        const std::uint64_t segment = tuning.segment != 0 ? tuning.segment : usual_segment;
+        const std::uint64_t most = algorithm.segments ? segment * most_segments : bytes;
+        if (bytes <= most) return walk_one(algorithm, tuning, extent, bytes);
+        last_ = 0;
+        const std::int64_t whole = walk_one(algorithm, tuning, extent, most).ps;
+        const std::int64_t half = walk_one(algorithm, tuning, extent, most / 2).ps;
+        if (tuning.segment != 0) last_ = last_ * (bytes / most);
+        return Time{whole + scaled(whole - half, bytes - most, most / 2)};
+    }
+    [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
                                 std::uint64_t bytes) const {
-        const Model model(group_, call_, size, bytes);
+        const Alike model(group_, call_, extent, bytes);
         if (!algorithm.fits(model.group(), model.call())) return never;
         const Whole all = whole(algorithm, model.group(), model.calls(), tuning);
         operations_ += all.schedule.size();
         last_ = std::max<std::uint64_t>(last_, all.schedule.size());
+        const std::uint64_t times = std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1);
         const model::Charges charges =
-            model::for_working_set(charges_, working_set(all.schedule, model.group(), bytes));
+            model::for_working_set(charges_, times * working_set(all.schedule, model.group()));
         return model::walk(all.schedule, charges, model.group().hosts, all.in_scratch).finish();
     }
 
-    // Bytes that a core of the first host works on in a call of all the bytes: what is written, and as much that is
-    // read for it.
-    [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group,
-                                            std::uint64_t bytes) const {
+    // Bytes that a core of the first host works on: what is written, and as much that is read for it.
+    [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group) const {
         if (!charges_.cold) return 0;
         std::uint64_t written = 0, ranks = 0;
         for (std::uint32_t rank = 0; rank < group.size; ++rank) {
@@ -219,16 +196,38 @@ private:
         }
         const std::uint64_t cores =
             charges_.host_cores != 0 ? std::min<std::uint64_t>(charges_.host_cores, ranks) : ranks;
-        return 2 * (written / cores) * (std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1));
+        return 2 * (written / cores);
     }
 
     const Group& group_;
     const Call& call_;
     const model::Charges& charges_;
     std::uint64_t bytes_;
+    Extent whole_;
     mutable std::size_t operations_ = 0;
     mutable std::uint64_t last_ = 0;
 };
+
+// Walks those sketches as they are that may be the best, the most promising first, as long as that is not too much.
+void compare(std::span<Candidate> all, const Predictor& predictor) {
+    Time best = never;
+    for (const Candidate& each : all)
+        if (each.walked) best = std::min(best, each.predicted);
+    std::uint64_t left = most_compared;
+    for (Candidate& each : all) {
+        if (each.walked || each.predicted.ps / 3 * 2 > best.ps) continue;
+        const std::uint64_t operations = predictor.operations_in_whole(*each.algorithm, each.tuning);
+        if (operations <= left) {
+            left -= operations;
+            each.walked = true;
+            each.predicted = predictor.walk_whole(*each.algorithm, each.tuning);
+            best = std::min(best, each.predicted);
+        } else if (left >= most_detailed) {
+            left -= most_detailed;
+            each.predicted = predictor.sketch(*each.algorithm, each.tuning, most_detailed);
+        }
+    }
+}
 
 std::vector<Tuning> whole_tunings(const Algorithm& algorithm, const Group& group) {
     if (!algorithm.ways) return {{}};
@@ -238,12 +237,18 @@ std::vector<Tuning> whole_tunings(const Algorithm& algorithm, const Group& group
     return all;
 }
 
+// `bytes` of all that goes through one rank.
 std::vector<Tuning> segmented_tunings(const Candidate& whole, std::uint64_t bytes) {
     std::vector<Tuning> all;
     if (!whole.algorithm->segments) return all;
     for (const std::uint64_t segment : {4096u, 16384u, 65536u, 262144u})
         if (segment < bytes && bytes / segment <= 128) all.push_back({segment, whole.tuning.ways});
     return all;
+}
+
+bool is_of_blocks(Collective what) {
+    return what != Collective::broadcast && what != Collective::reduce && what != Collective::allreduce &&
+           what != Collective::scan && what != Collective::exscan;
 }
 
 std::uint64_t mean_of(std::span<const std::uint64_t> blocks) {
@@ -278,12 +283,18 @@ std::uint64_t known_bytes(const Call& call) {
 
 std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges) {
     const std::uint64_t bytes = known_bytes(call);
-    const Model model(group, call, group.size, bytes);
+    const Alike model(group, call, extent_of(group), bytes);
     const Predictor predictor(group, call, charges);
+    const bool large = group.size > most_walked && group.neighbours.empty();
     std::vector<Candidate> all;
     const auto add = [&](const Algorithm& algorithm, const Tuning& tuning) {
-        const Time predicted = predictor.predict(algorithm, tuning);
-        all.push_back({&algorithm, tuning, predicted, predictor.operations_of_last()});
+        Candidate each{&algorithm, tuning, never, 0};
+        each.walked = !large || predictor.operations_in_whole(algorithm, tuning) <=
+                                    (tuning == Tuning{} ? always_walked : always_walked_tuned);
+        each.predicted =
+            each.walked ? predictor.walk_whole(algorithm, tuning) : predictor.sketch(algorithm, tuning, most_sketched);
+        each.operations = predictor.operations_of_last();
+        all.push_back(each);
     };
     const auto sort = [&] {
         std::stable_sort(all.begin(), all.end(),
@@ -299,12 +310,18 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     sort();
     // Segments of the most promising first. How much is tried is counted, not timed: ranks must agree.
     const std::vector<Candidate> promising = all;
+    const std::size_t most = most_operations + (large ? predictor.operations() : 0);
     for (const Candidate& each : promising) {
         if (group.size == 1) break;
-        for (const Tuning& tuning : segmented_tunings(each, bytes))
-            if (predictor.operations() < most_operations) add(*each.algorithm, tuning);
+        for (const Tuning& tuning :
+             segmented_tunings(each, large && is_of_blocks(call.what) ? bytes * group.size : bytes))
+            if (predictor.operations() < most) add(*each.algorithm, tuning);
     }
     sort();
+    if (large) {
+        compare(all, predictor);
+        sort();
+    }
     const auto near = std::partition_point(all.begin(), all.end(), [&](const Candidate& each) {
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
     });

@@ -155,48 +155,6 @@ TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
     }
 }
 
-TEST(Candidates, OfLargeGroupsGrowLikeTheirSchedules) {
-    const Given given(48);
-    for (const Collective what : {Collective::barrier, Collective::broadcast, Collective::allreduce,
-                                  Collective::alltoall, Collective::allgather}) {
-        Call call;
-        call.what = what;
-        call.bytes = 1024;
-        call.element = 8;
-
-        for (const Candidate& each : candidates(given.group, call, given.charges)) {
-            const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
-            const double exact =
-                model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish().microseconds();
-            EXPECT_GT(each.predicted.microseconds(), exact / 3) << describe(each.algorithm->name, each.tuning);
-            EXPECT_LT(each.predicted.microseconds(), exact * 3) << describe(each.algorithm->name, each.tuning);
-        }
-    }
-}
-
-// Three doublings beyond what is walked: what takes a time for every rank or for every doubling goes on so.
-TEST(Candidates, OfVeryLargeGroupsGrowByEveryDoubling) {
-    const Given given(256);
-    int compared = 0;
-    for (const Collective what : {Collective::barrier, Collective::broadcast}) {
-        Call call;
-        call.what = what;
-        call.bytes = what == Collective::barrier ? 0 : 64;
-
-        for (const Candidate& each : candidates(given.group, call, given.charges)) {
-            if (each.tuning.ways > 1 || each.algorithm->name == "binary" || each.algorithm->name == "scatter-allgather")
-                continue;
-            const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
-            const double exact =
-                model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish().microseconds();
-            EXPECT_NEAR(each.predicted.microseconds(), exact, exact / 20)
-                << describe(each.algorithm->name, each.tuning);
-            ++compared;
-        }
-    }
-    EXPECT_GT(compared, 5);
-}
-
 TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
     const Given given(4);
     Call call;
