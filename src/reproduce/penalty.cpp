@@ -1,15 +1,23 @@
 // How many hops of the chain a rank waits for, when datagrams of the multicast broadcast are lost.
+//
+// Inside a host a hop of the chain may be quicker than a datagram, and who was first is no matter of losses. So every
+// rank's end of the chain is held back until the datagrams have arrived that were not lost. A rank that has the message
+// then, and has passed it on, has done so by the multicast alone, and those behind it do not wait for those before it.
 #include "reproduce/penalty.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <span>
 
 #include "loom/base/error.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/transport/ask.hpp"
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/held.hpp"
+#include "loom/transport/open.hpp"
 
 namespace loom::reproduce {
 
@@ -36,46 +44,52 @@ private:
     std::string old_;
 };
 
+// So often the first broadcasts may find nobody: a group forms when adapters have met.
+constexpr int most_tries = 5'000;
+// Looks at an adapter on which all that was sent has arrived.
+constexpr int looks = 50;
+
 class Listener {
 public:
-    explicit Listener(coll::World& world) : world_(world), comm_(world.communicator()), other_(comm_.duplicate()) {}
+    Listener(coll::World& world, transport::HeldTransport& chain)
+        : world_(world), chain_(chain), comm_(world.communicator()), other_(comm_.duplicate()) {}
 
-    // Whether this rank heard the datagram of each broadcast.
+    // Of each broadcast: whether this rank went on by the multicast.
     std::vector<std::uint8_t> listen(std::uint32_t broadcasts) {
-        // A group forms when adapters have met: the first datagrams find nobody.
-        for (bool met = false; !met;) {
+        bool met = false;
+        for (int tries = 0; !met && tries < most_tries; ++tries) {
             (void)broadcast();
             met = everybody(world_.fragments_heard() > 0 || comm_.rank() == Rank{0});
         }
-        std::vector<std::uint8_t> heard;
-        for (std::uint32_t i = 0; i < broadcasts; ++i) heard.push_back(broadcast() ? 1 : 0);
-        return heard;
+        std::vector<std::uint8_t> went_on;
+        for (std::uint32_t i = 0; i < broadcasts; ++i) went_on.push_back(broadcast() ? 1 : 0);
+        return went_on;
     }
 
 private:
-    // All but the root have begun before it sends, so that only what is lost on the way is missed.
     bool broadcast() {
         coll::Call call;
         call.what = coll::Collective::broadcast;
         call.bytes = 2;
         const coll::Choice multicast{"multicast", {}};
-        const std::byte number{static_cast<unsigned char>(++count_)};
-        std::array<std::byte, 2> data{comm_.rank() == Rank{0} ? number : std::byte{0}, std::byte{7}};
+        const bool root = comm_.rank() == Rank{0}, last = comm_.rank().value + 1 == comm_.size();
+        const std::byte number{static_cast<unsigned char>(count_++ % 255 + 1)};
+        std::array<std::byte, 2> data{root ? number : std::byte{0}, std::byte{7}};
         const coll::Buffers buffers{nullptr, data.data()};
-        const std::uint64_t before = world_.fragments_heard();
-        if (comm_.rank() == Rank{0}) {
-            barrier();
-            comm_.start(call, buffers, nullptr, &multicast).wait();
-        } else {
-            coll::Request request = comm_.start(call, buffers, nullptr, &multicast);
-            barrier();
-            request.wait();
-        }
-        if (data[0] != number) throw Error("a multicast broadcast brought something else");
-        // The chain may have been quicker than a datagram, which is on its way all the same.
+        coll::Request request;
+        chain_.hold();
+        if (!root) request = comm_.start(call, buffers, nullptr, &multicast);
+        chain_.hold_no_more();
+        barrier();  // all others have begun before the root sends
+        if (root) request = comm_.start(call, buffers, nullptr, &multicast);
         barrier();
-        for (int looks = 0; looks < 50; ++looks) (void)world_.transport().progress();
-        return world_.fragments_heard() > before;
+        for (int i = 0; i < looks; ++i) (void)world_.transport().progress();
+        const bool went_on = data[0] == number && (last || chain_.passed_on() > 0);
+        barrier();  // nobody's chain moves before all have looked
+        chain_.let_go();
+        request.wait();
+        if (data[0] != number) throw Error("a multicast broadcast brought something else");
+        return root || went_on;
     }
     void barrier() { other_.start(coll::Call{}, {}).wait(); }
     bool everybody(bool mine) {
@@ -90,17 +104,18 @@ private:
     }
 
     coll::World& world_;
+    transport::HeldTransport& chain_;
     coll::Communicator comm_, other_;
     std::uint32_t count_ = 0;
 };
 
-// Of each rank, how many before it in the chain missed the datagram in a row, itself included; heard[rank][broadcast].
-std::vector<double> mean_rounds(std::span<const std::uint8_t> heard, std::uint32_t broadcasts) {
-    std::vector<double> mean(heard.size() / broadcasts);
+// Of each rank, how many before it in the chain waited for it in a row, itself included; went_on[rank][broadcast].
+std::vector<double> mean_rounds(std::span<const std::uint8_t> went_on, std::uint32_t broadcasts) {
+    std::vector<double> mean(went_on.size() / broadcasts);
     for (std::uint32_t i = 0; i < broadcasts; ++i) {
         double rounds = 0;  // the root has it
         for (std::size_t rank = 1; rank < mean.size(); ++rank) {
-            rounds = heard[rank * broadcasts + i] != 0 ? 0 : rounds + 1;
+            rounds = went_on[rank * broadcasts + i] != 0 ? 0 : rounds + 1;
             mean[rank] += rounds / broadcasts;
         }
     }
@@ -112,13 +127,16 @@ std::vector<double> mean_rounds(std::span<const std::uint8_t> heard, std::uint32
 std::vector<double> penalty_rounds(double lost, std::uint32_t ranks, std::uint32_t broadcasts) {
     const Variable faults("LOOM_VERBS_FAULT", "seed=5,datagrams=" + std::to_string(lost));
     const Variable soft("LOOM_HCA", "soft"), verbs("LOOM_TRANSPORT", "verbs");
-    const Variable assumed("LOOM_COLL_PARAMETERS", "assumed");
+    const Variable assumed("LOOM_COLL_PARAMETERS", "assumed"), manual("LOOM_PROGRESS", "manual");
     transport::Launch job;
     job.ranks = ranks;
     job.timeout = std::chrono::seconds(100);
     const std::string said = transport::ask_ranks(job, [&](Rank) {
-        const auto world = coll::World::open();
-        const std::vector<std::uint8_t> mine = Listener(*world).listen(broadcasts);
+        const auto bootstrap = transport::find_bootstrap();
+        const auto opened = transport::open_transport(*bootstrap);
+        transport::HeldTransport chain(*opened);
+        const auto world = std::make_unique<coll::World>(chain, bootstrap.get());
+        const std::vector<std::uint8_t> mine = Listener(*world, chain).listen(broadcasts);
         std::vector<std::uint8_t> all(mine.size() * world->size());
         coll::Call gather;
         gather.what = coll::Collective::gather;

@@ -85,6 +85,23 @@ TEST(HoeflerBarrier, NeedsBarriersWithManyPartners) {
     EXPECT_FALSE(hoefler_barrier(parts, quick()).holds());
 }
 
+// Too good is as wrong as too bad.
+TEST(HoeflerBarrier, NeedsBarriersWithAllTheirRounds) {
+    Parts parts = without_ranks();
+    parts.barrier = [barrier = parts.barrier](std::uint32_t ranks, std::uint32_t ways) {
+        return barrier(ways == 1 ? ranks : 2, ways == 1 ? 1 : 2);
+    };
+
+    EXPECT_FALSE(hoefler_barrier(parts, quick()).holds());
+}
+
+TEST(HoeflerBarrier, SaysWhichWaysAreSlowerThanOne) {
+    const Result result = hoefler_barrier(without_ranks(), quick());
+
+    EXPECT_NE(result.claims[1].text.find("1 is slower, the last 2-way at 4 nodes"), std::string::npos)
+        << result.claims[1].text;
+}
+
 TEST(HoeflerBarrier, NeedsAChainThatTakesWhatTheMulticastBrought) {
     Parts parts = without_ranks();
     // Every rank waits for all before it.
