@@ -145,7 +145,7 @@ bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_j
     Progress progress("simulating", options.common.quiet ? Show::nothing : Show::automatic);
     sim::RecordOptions how;
     how.ports = setup.watch;
-    if (setup.sample.ps != 0) how.sample = setup.sample;
+    how.sample = setup.sample;
     if (setup.until)
         how.progress = [draw = progress.callback(), end = setup.until->seconds()](Time now) {
             if (draw) draw(now.seconds() / end);

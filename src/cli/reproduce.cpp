@@ -43,10 +43,11 @@ bool judged(const Result& result, const Row& row) {
     return false;
 }
 
-nlohmann::json to_json(const Result& result, double seconds) {
+nlohmann::json to_json(const Result& result, double seconds, Scope scope) {
     nlohmann::json out{{"name", result.name},
                        {"title", result.title},
                        {"holds", result.holds()},
+                       {"quick", scope == Scope::quick},
                        {"seconds", seconds},
                        {"corrections", result.corrections},
                        {"remarks", result.remarks},
@@ -79,7 +80,7 @@ Cell verdict(const Result& result, const Row& row) {
     return holds ? Cell{"holds", Colour::green} : Cell{"does not hold", Colour::red};
 }
 
-void print(const Reproduction& reproduction, const Result& result, double seconds) {
+void print(const Reproduction& reproduction, const Result& result, double seconds, Scope scope) {
     fmt::print("{}: {}\n{}\n\n", result.name, reproduction.paper, result.title);
     std::vector<loom::Column> columns{{"", Align::left}};
     std::vector<bool> in_paper;  // by column; the others have no place for the paper's value
@@ -116,7 +117,9 @@ void print(const Reproduction& reproduction, const Result& result, double second
     for (const std::string& remark : result.remarks) fmt::print("- {}\n", remark);
     for (const Claim& claim : result.claims)
         fmt::print("{}: {}\n", claim.holds ? "holds" : "DOES NOT HOLD", claim.text);
-    fmt::print("\n{} {} ({})\n", result.name, result.holds() ? "holds" : "DOES NOT HOLD", human_seconds(seconds));
+    fmt::print("\n{} {}{} ({})\n", result.name, result.holds() ? "holds" : "DOES NOT HOLD",
+               scope == Scope::quick ? " as far as --quick goes: rows that take longer were left out" : "",
+               human_seconds(seconds));
 }
 
 void list(bool json) {
@@ -162,10 +165,10 @@ int run(const Options& options) {
             write_file(options.plot, result.picture->document());
         }
         if (options.common.json) {
-            results.push_back(to_json(result, seconds));
+            results.push_back(to_json(result, seconds, run_options.scope));
         } else {
             if (reproduction != chosen.front()) fmt::print("\n\n");
-            print(*reproduction, result, seconds);
+            print(*reproduction, result, seconds, run_options.scope);
         }
     }
     if (options.common.json) fmt::print("{}\n", nlohmann::json{{"holds", all_hold}, {"reproductions", results}}.dump());

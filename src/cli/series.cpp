@@ -13,13 +13,15 @@ namespace {
 
 std::vector<PortIndex> watched(const sim::Setup& setup, const SeriesFiles& files) {
     constexpr std::size_t few = 64;
+    if (setup.level == sim::Level::message && !(files.csv_ports.empty() && files.plot_ports.empty()))
+        throw UsageError("--csv-ports and --plot-ports: level message has no ports");
     if (!setup.watch.empty() || (files.csv_ports.empty() && files.plot_ports.empty())) return setup.watch;
     std::vector<PortIndex> ports;
     for (std::uint32_t i = 0; i < setup.fabric.port_count(); ++i) {
         const fabric::Port& port = setup.fabric.port(PortIndex{i});
         if (port.connected() && setup.fabric.node(port.node).kind == fabric::NodeKind::switch_) ports.emplace_back(i);
     }
-    if (ports.empty()) throw UsageError("there are no ports to watch at this level");
+    if (ports.empty()) throw UsageError("no switch of the fabric has a cabled port to watch");
     if (ports.size() > few)
         throw UsageError(
             fmt::format("the switches have {} ports; expected --watch NODE:PORT for those of interest", ports.size()));
@@ -70,10 +72,8 @@ sim::RecordOptions record_options(const sim::Setup& setup, const SeriesFiles& fi
     sim::RecordOptions how;
     how.ports = watched(setup, files);
     if (!files.csv_flows.empty()) how.flows = SIZE_MAX;
-    if (setup.sample.ps != 0)
-        how.sample = setup.sample;
-    else if (!files.any_file())
-        how.sample = Time{};
+    how.sample = setup.sample;
+    if (!how.sample && !files.any_file()) how.sample = Time{};
     return how;
 }
 

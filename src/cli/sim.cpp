@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -20,6 +21,7 @@
 #include "loom/sim/scenario.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
+#include "loom/sim/unused.hpp"
 #include "loom/traffic/catalogue.hpp"
 #include "loom/traffic/goal.hpp"
 #include "loom/traffic/schedules.hpp"
@@ -60,7 +62,8 @@ constexpr LineOption line_options[] = {
     {"--lid", "lids", "0|spread",
      "Which of a host's LIDs is used (LMC): the first, or spread over all by sender and receiver", fabric_group},
     {"--level", "level", "packet|flow|message", "How closely to look (default packet)", time_group},
-    {"--until", "until", "TIME", "End there, finished or not", time_group},
+    {"--until", "until", "TIME", "End there, finished or not; packet level at the end of its step, up to 1 us later",
+     time_group},
     {"--sample", "sample", "TIME", "Between samples (default: 200 to 400 of them)", time_group},
     {"--mtu", "mtu", "BYTES", "Payload of a packet: 256, 512, 1024, 2048 (default) or 4096", packet_group},
     {"--buffer", "buffer", "SIZE", "Of each input port and lane (default 32KiB)", packet_group},
@@ -119,27 +122,43 @@ std::string line_of(const Scenario& scenario, std::string_view keyword, const st
 
 void take_options(Scenario& scenario, const Options& options) {
     use_fabric(scenario, options.fabric, options.tables);
+    bool sized = true;  // every flow of the command line says its size
     for (std::size_t i = 0; i < options.lines.size(); ++i) {
         if (options.lines[i].empty()) continue;
         const std::string_view keyword = line_options[i].keyword, names = line_options[i].option;
-        if (keyword == "engine") scenario.tables_file.clear();
+        if (keyword == "engine") {
+            if (!options.tables.empty()) throw UsageError("expected either a TABLES file or --engine NAME");
+            scenario.tables_file.clear();
+        }
         sim::take_line(scenario, line_of(scenario, keyword, options.lines[i]),
                        {std::string(names.substr(names.find("--"))), 0});
     }
-    for (const std::string& flow : options.flows)
-        sim::take_line(scenario, flow_line(flow, scenario.bytes), {"--flow", 0});
+    for (const std::string& flow : options.flows) {
+        const std::string line = flow_line(flow, scenario.bytes);
+        sized = sized && line == "flow " + flow;
+        sim::take_line(scenario, line, {"--flow", 0});
+    }
+    if (!sized) std::erase_if(scenario.said, [](const sim::SaidLine& line) { return line.keyword == "bytes"; });
     watch_ports(scenario, options.series);
     for (const std::string& line : options.set) sim::take_line(scenario, line, {"--set", 0});
+}
+
+// What a file says too much is remarked on; who says it here wants something that will not be.
+void refuse_unused_options(const Scenario& scenario, const Options& options) {
+    if (scenario.level == sim::Level::message && !options.tables.empty())
+        throw UsageError("TABLES: level message has neither links nor tables nor ports");
+    for (const sim::UnusedLine& line : sim::unused_lines(scenario))
+        if (line.source.line == 0 && line.source.file == "--set")
+            throw UsageError(fmt::format("--set: {} is not used: {}", line.keyword, line.why));
+        else if (line.source.line == 0)
+            throw UsageError(fmt::format("{}: {}", line.source.file, line.why));
 }
 
 Scenario scenario_of(const Options& options) {
     Scenario scenario = load_scenario(options.scenario);
     take_options(scenario, options);
-    for (std::size_t i = 0; i < options.lines.size(); ++i)
-        if (line_options[i].keyword == std::string_view("bytes") && !options.lines[i].empty() &&
-            !scenario.goal_file.empty())
-            throw UsageError("--bytes: a GOAL file says itself how large messages are");
     sim::check_complete(scenario, {options.scenario.empty() ? "loom sim" : options.scenario, 0});
+    refuse_unused_options(scenario, options);
     return scenario;
 }
 
@@ -157,6 +176,7 @@ int run(const Options& options) {
     check_outputs({{"--write-goal", options.write_goal}}, options.common);
 
     const auto setup = sim::set_up(scenario_of(options));
+    check(scenario_settings(*setup));  // lines for loom manage, which nothing here would look at
     print_remarks(setup->remarks, options.common);
     write_goal_file(options.write_goal, setup->schedule);
     sim::RecordOptions how = record_options(*setup, options.series);

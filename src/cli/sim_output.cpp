@@ -101,6 +101,10 @@ ordered_json to_json(const SimResult& result, const sim::Sufferer& one) {
             {"full_port", name(one.full)}};
 }
 
+bool uses_tables(const sim::Setup& setup) {
+    return setup.graph != nullptr && setup.level != sim::Level::message;
+}
+
 // Where a rank sits, or null where there is no fabric or no place for it.
 ordered_json host_of(const sim::Setup& setup, Rank rank) {
     if (setup.graph == nullptr || setup.placement.hosts[rank.value] == no_port) return {};
@@ -152,9 +156,13 @@ void print_sim(const SimResult& result) {
     const sim::Setup& setup = result.setup;
     if (!setup.title.empty()) fmt::print("{}\n", setup.title);
     fmt::print("level {}: {}, {}", to_string(r.level), setup.traffic, counted(setup.schedule.ranks(), "rank", "ranks"));
-    if (setup.graph != nullptr)
-        fmt::print(", tables of {}", setup.tables.engine.empty() ? "a file" : setup.tables.engine);
+    if (uses_tables(setup)) fmt::print(", tables of {}", setup.tables.engine.empty() ? "a file" : setup.tables.engine);
     fmt::print("\n");
+    if (r.level == sim::Level::message) {
+        const model::LogGops& p = setup.options.message.parameters;
+        fmt::print("LogGOPS with L {}, o {}, g {}, G {} ps/B, O {} ps/B, S {}, whatever the fabric\n", to_string(p.L),
+                   to_string(p.o), to_string(p.g), p.G, p.O, counted(p.S, "byte", "bytes"));
+    }
     switch (r.state) {
         case sim::State::finished:
             fmt::print("finished after {}", to_string(r.finish()));
@@ -185,7 +193,7 @@ ordered_json sim_json(const SimResult& result) {
                      {"traffic", setup.traffic},
                      {"ranks", setup.schedule.ranks()},
                      {"operations", setup.schedule.size()},
-                     {"engine", setup.graph == nullptr ? ordered_json() : ordered_json(setup.tables.engine)},
+                     {"engine", uses_tables(setup) ? ordered_json(setup.tables.engine) : ordered_json()},
                      {"end_s", r.end.seconds()},
                      {"finish_s", seconds_or_null(r.finish())},
                      {"delivered_bytes", delivered(r)},
@@ -194,6 +202,11 @@ ordered_json sim_json(const SimResult& result) {
                      {"wall_s", r.wall_seconds},
                      {"rank_ends_s", ordered_json::array()},
                      {"flow_count", r.flows.size()}};
+    if (r.level == sim::Level::message) {
+        const model::LogGops& p = setup.options.message.parameters;
+        out["loggops"] = {{"L_ps", p.L.ps}, {"o_ps", p.o.ps}, {"g_ps", p.g.ps},
+                          {"G_ps", p.G},    {"O_ps", p.O},    {"S", p.S}};
+    }
     for (const Time end : r.rank_ends) out["rank_ends_s"].push_back(seconds_or_null(end));
     std::vector<std::size_t> shown = result.slowest;
     if (r.flows.size() <= most_json) {

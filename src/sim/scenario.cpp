@@ -167,7 +167,7 @@ bool take_traffic(Scenario& scenario, std::string_view word, Words& words) {
         scenario.until.emplace();
         set_time(*scenario.until, words, "a time to end at");
     } else if (word == "sample") {
-        set_time(scenario.sample, words, "a time between samples");
+        set_time(scenario.sample.emplace(), words, "a time between samples");
     } else if (word == "watch") {
         add_watch(scenario, words);
     } else if (word == "manager") {
@@ -218,12 +218,26 @@ bool take_run(Scenario& scenario, std::string_view word, Words& words) {
     return true;
 }
 
+// Flows and what fabrics are made of may be many, and are of use at every level.
+void note(Scenario& scenario, const std::string& word, std::string_view line, const Source& source) {
+    for (const char* always : {"flow", "switch", "host", "link", "title", "manager"})
+        if (word == always) return;
+    SaidLine said{word, source};
+    if (word == "congestion" || word == "paths") {
+        Words words(line, source);
+        (void)words.text("a keyword");
+        if (!words.done()) said.keyword += ' ' + words.text("a setting");
+    }
+    scenario.said.push_back(std::move(said));
+}
+
 }  // namespace
 
 void take_line(Scenario& scenario, std::string_view line, const Source& source) {
     Words words(line, source);
     if (words.done()) return;
     const std::string word = words.text("a keyword");
+    note(scenario, word, line, source);
     if (!take_fabric(scenario, word, words) && !take_traffic(scenario, word, words) &&
         !take_run(scenario, word, words) && !take_setting(scenario, word, words))
         words.refuse(

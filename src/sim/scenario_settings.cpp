@@ -115,9 +115,19 @@ void take_congestion(CongestionControl& control, Words& words) {
             "jitter, notify or scope");
 }
 
+// Picoseconds, or a time with its unit.
+std::int64_t take_per_byte(Words& words) {
+    constexpr std::uint64_t most = 1'000'000'000;
+    const std::string word = words.text("picoseconds a byte");
+    const auto time = parse_time(word);
+    const auto value = time ? std::optional(static_cast<std::uint64_t>(time->ps)) : parse_decimal(word);
+    if (!value || *value > most)
+        words.refuse(fmt::format("expected picoseconds a byte from 0 to {}, got {}", most, excerpt(word)));
+    return static_cast<std::int64_t>(*value);
+}
+
 // `loggops L 2.5us o 1us G 400`: any of the six.
 void take_loggops(model::LogGops& parameters, Words& words) {
-    constexpr std::uint64_t most_per_byte = 1'000'000'000;
     do {
         if (words.take("L"))
             parameters.L = words.time("a latency");
@@ -126,9 +136,9 @@ void take_loggops(model::LogGops& parameters, Words& words) {
         else if (words.take("g"))
             parameters.g = words.time("a gap");
         else if (words.take("G"))
-            set_number(parameters.G, words, "picoseconds a byte", 0, most_per_byte);
+            parameters.G = take_per_byte(words);
         else if (words.take("O"))
-            set_number(parameters.O, words, "picoseconds a byte", 0, most_per_byte);
+            parameters.O = take_per_byte(words);
         else if (words.take("S"))
             parameters.S = words.bytes("a number of bytes");
         else

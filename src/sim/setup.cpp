@@ -12,6 +12,7 @@
 #include "loom/routing/engine.hpp"
 #include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
+#include "loom/sim/unused.hpp"
 #include "loom/traffic/catalogue.hpp"
 #include "loom/traffic/goal.hpp"
 #include "loom/traffic/matching.hpp"
@@ -259,7 +260,8 @@ std::unique_ptr<Setup> set_up(Scenario scenario) {
     setup->manager = scenario.manager;
     if (!scenario.fabric_file.empty() || scenario.fabric.node_count() != 0) load_fabric(scenario, *setup);
     make_traffic(scenario, *setup);
-    find_watched(scenario, *setup);
+    if (scenario.level != Level::message) find_watched(scenario, *setup);
+    append(setup->remarks, describe(unused_lines(scenario)));
     return setup;
 }
 

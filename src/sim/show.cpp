@@ -27,6 +27,12 @@ std::string port_name(const Setup& setup, PortIndex port) {
     return fabric::describe(setup.fabric, p.node, p.number);
 }
 
+// Empty without a fabric, or without a place on it.
+std::string host_name(const Setup& setup, Rank rank) {
+    if (setup.graph == nullptr || setup.placement.hosts[rank.value] == no_port) return {};
+    return fabric::describe(setup.fabric, setup.fabric.port(setup.placement.hosts[rank.value]).node);
+}
+
 // With quotes where commas, quotes or line ends demand them.
 std::string csv_field(const std::string& text) {
     if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
@@ -66,11 +72,13 @@ Svg plot(const Setup& setup, const Recording& recording, const std::string& what
 }  // namespace
 
 std::string flows_csv(const Setup& setup, const Recording& recording) {
-    std::string text = "time_s,flow,from,to,delivered_bytes,gbit_per_s\n";
+    std::string text = "time_s,flow,from,to,from_host,to_host,delivered_bytes,gbit_per_s\n";
     std::vector<std::string> names;
     for (std::size_t f = 0; f < recording.delivered.size(); ++f) {
         const Flow& flow = recording.flows[f];
-        names.push_back(fmt::format("{},{},{}", csv_field(setup.flow_name(f, flow)), flow.from.value, flow.to.value));
+        names.push_back(fmt::format("{},{},{},{},{}", csv_field(setup.flow_name(f, flow)), flow.from.value,
+                                    flow.to.value, csv_field(host_name(setup, flow.from)),
+                                    csv_field(host_name(setup, flow.to))));
     }
     for (std::size_t k = 0; k < recording.times.size(); ++k)
         for (std::size_t f = 0; f < names.size(); ++f) {

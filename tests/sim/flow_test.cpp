@@ -169,6 +169,30 @@ TEST(FlowLevel, MessagesInsideAHostAreCopiedOneAfterTheOther) {
     }
 }
 
+// 1,000 bytes copied at 7 ps each inside a host, then reduced at 9 ps.
+TEST(FlowLevel, LocalWorkCostsWhatTheOptionsSay) {
+    const auto setup = made("flow A-D from A to D bytes 1\n");
+    traffic::ScheduleBuilder builder(2);
+    builder.send(Rank{0}, Rank{1}, 1'000);
+    const auto receive = builder.receive(Rank{1}, Rank{0}, 1'000);
+    traffic::Op reduce;
+    reduce.kind = traffic::OpKind::reduce;
+    reduce.amount = 1'000;
+    builder.require(Rank{1}, builder.add(Rank{1}, reduce), receive);
+    const traffic::Schedule schedule = builder.build();
+    Network network = setup->network();
+    network.placement.hosts[1] = network.placement.hosts[0];
+    Options options;
+    options.local = {.copy = 7, .reduce = 9};
+
+    for (const Level level : {Level::flow, Level::packet}) {
+        const auto sim = make_simulation(level, network, schedule, options);
+        (void)sim->advance(seconds(1));
+
+        EXPECT_EQ(sim->rank_ends()[1], nanoseconds(2 * 200 + 7 + 9)) << to_string(level);
+    }
+}
+
 TEST(FlowLevel, SaysWhoWaitsForEver) {
     const auto setup = made("flow A-D from A to D bytes 1\n");
     traffic::ScheduleBuilder builder(2);

@@ -136,7 +136,7 @@ inline void draw_lanes(PacketOptions& o, Random& random) {
 
 inline void draw_control(CongestionControl& c, Random& random) {
     c.switches.threshold = static_cast<std::uint8_t>(1 + random.below(15));
-    c.switches.marking_rate = static_cast<std::uint16_t>(random.below(4));
+    c.switches.marking_rate = static_cast<std::uint16_t>(random.below(random.below(4) == 0 ? 2049 : 4));
     c.switches.packet_size = static_cast<std::uint8_t>(random.below(8));
     c.switches.victim_mask = random.below(2) == 0;
     for (HostControl& host : c.hosts) {
@@ -186,8 +186,10 @@ inline std::unique_ptr<PacketCase> draw_case(std::uint64_t seed) {
     if (random.below(8) == 0) o.flow_control = FlowControl::infinite;
     if (random.below(4) == 0)
         o.paths = PathChoice::adaptive;
-    else if (random.below(4) == 0)
+    else if (random.below(4) == 0)  // the two together are refused
         o.buffer_use = BufferUse::per_output;
+    if (random.below(2) == 0) o.counter_tick = Time{1 + random.below(100'000)};
+    if (random.below(2) == 0) made->options.local = {random.below(1'000), random.below(1'000)};
     made->schedule = draw_schedule(random, ranks, 1 + o.mtu * (1 + random.below(12)));
     return made;
 }

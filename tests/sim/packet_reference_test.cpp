@@ -73,6 +73,7 @@ TEST(PacketReferenceCases, HaveEverythingInThem) {
     std::map<State, unsigned> ended;
     fabric::PortCounters total;
     unsigned adaptive = 0, parted = 0, unlimited = 0, spread = 0, several_lanes = 0, no_cable = 0, far = 0;
+    unsigned other_tick = 0, other_work = 0, seldom_marked = 0;
 
     for (std::uint64_t seed = 1; seed <= 120; ++seed) {
         const auto made = draw_case(seed);
@@ -93,6 +94,9 @@ TEST(PacketReferenceCases, HaveEverythingInThem) {
         several_lanes += made->tables.lane_count() > 1 || !o.arbitration.low.empty();
         no_cable += o.cable_delay == Time{};
         far += o.cable_delay > microseconds(200);
+        other_tick += o.counter_tick != PacketOptions{}.counter_tick;
+        other_work += made->options.local.copy != LocalCosts{}.copy;
+        seldom_marked += o.congestion.switches.marking_rate > 7;
     }
 
     EXPECT_GT(ended[State::finished], 20u);
@@ -102,7 +106,8 @@ TEST(PacketReferenceCases, HaveEverythingInThem) {
     EXPECT_GT(total.xmit_cong_time, 1'000u);
     EXPECT_GT(total.marked_fecn, 100u);
     EXPECT_GT(total.rcv_becn, 100u);
-    for (const unsigned cases : {adaptive, parted, unlimited, spread, several_lanes, no_cable, far})
+    for (const unsigned cases :
+         {adaptive, parted, unlimited, spread, several_lanes, no_cable, far, other_tick, other_work, seldom_marked})
         EXPECT_GT(cases, 5u);
 }
 

@@ -84,10 +84,10 @@ TEST(Record, WritesTablesOfNumbers) {
     const std::string ports = ports_csv(*run.setup, r);
 
     EXPECT_EQ(flows,
-              "time_s,flow,from,to,delivered_bytes,gbit_per_s\n"
-              "0.000000000,A-C,0,1,0,0.000000\n0.000000000,B-C,2,3,0,0.000000\n"
-              "0.002000000,A-C,0,1,1000000,4.000000\n0.002000000,B-C,2,3,1000000,4.000000\n"
-              "0.003000000,A-C,0,1,1000000,0.000000\n0.003000000,B-C,2,3,2000000,8.000000\n");
+              "time_s,flow,from,to,from_host,to_host,delivered_bytes,gbit_per_s\n"
+              "0.000000000,A-C,0,1,A,\"C,c\",0,0.000000\n0.000000000,B-C,2,3,B,\"C,c\",0,0.000000\n"
+              "0.002000000,A-C,0,1,A,\"C,c\",1000000,4.000000\n0.002000000,B-C,2,3,B,\"C,c\",1000000,4.000000\n"
+              "0.003000000,A-C,0,1,A,\"C,c\",1000000,0.000000\n0.003000000,B-C,2,3,B,\"C,c\",2000000,8.000000\n");
     EXPECT_THAT(ports, StartsWith("time_s,port,xmit_data,"));
     EXPECT_THAT(ports, HasSubstr("\n0.002000000,S port 3,500000,0,489,0,0,0,0,0,0,8.000000,0.0000\n"));
     EXPECT_THAT(ports, HasSubstr("\n0.002000000,A port 1,250000,0,489,0,100000,0,0,0,0,4.000000,0.5000\n"));

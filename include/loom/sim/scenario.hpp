@@ -49,6 +49,12 @@ struct Setting {
     Source source;
 };
 
+// What a line is about, without its values: "mtu", "congestion threshold".
+struct SaidLine {
+    std::string keyword;
+    Source source;
+};
+
 struct Scenario {
     std::string title;
     std::filesystem::path folder;  // files named below are relative to it
@@ -70,14 +76,15 @@ struct Scenario {
     traffic::Parting parting = traffic::Parting::own;  // of a pattern's stages
     std::string place;      // order (the default), keepers, random or a file with a host a line
     std::string hosts;      // a Slurm host list instead
-    std::size_t ranks = 0;  // of a pattern or collective; 0: as many as there are hosts
+    std::size_t ranks = 0;  // of a pattern or schedule; 0: as many as there are hosts
 
     Level level = Level::packet;
     Options options;
     std::optional<Time> until;
-    Time sample;  // 0: about 200 samples
+    std::optional<Time> sample;  // between samples, above 0; nothing: as RecordOptions
     std::vector<PortName> watch;
     std::vector<Setting> manager;
+    std::vector<SaidLine> said;  // lines that may be of no use; see unused.hpp
 };
 
 // Takes one line, as if it stood in the file. Blank lines and comments change nothing. Throws ParseError that says what

@@ -30,7 +30,7 @@ struct Setup {
     Level level = Level::packet;
     Options options;
     std::optional<Time> until;
-    Time sample;
+    std::optional<Time> sample;  // as RecordOptions
     std::vector<Setting> manager;
     std::vector<std::string> remarks;  // what was odd about the files
 
@@ -48,7 +48,8 @@ struct Setup {
     [[nodiscard]] std::string flow_name(std::size_t index, const Flow& flow) const;
 };
 
-// Reads the files that the scenario names. A flow is a pair of ranks of its own: number i sends from rank 2i to rank
+// Reads the files that the scenario names. Lines of it that are of no use are remarked on; ports are watched only where
+// the level has any. A flow is a pair of ranks of its own: number i sends from rank 2i to rank
 // 2i + 1, so that flows between the same hosts stay apart. An endless flow gets as many messages as its host's link can
 // carry until the end. Where switches mark and the scenario has no congestion control table, halving_table() is it.
 // Throws ParseError for hosts and ports that the fabric does not have, Error, IoError and UsageError as the readers,
