@@ -88,9 +88,9 @@ Format FabricOutput::resolve(const Common& common) const {
 
 void FabricOutput::save(const Fabric& fabric, const Common& common) const {
     const Format target = resolve(common);
+    write_file(path, [&](std::ostream& out) { write_fabric(fabric, out, target, write_options()); });
     if (format.empty() && path != "-" && !format_from_path(path))
         print_remarks({fmt::format("{} has no ending that names a format; json was written (--to)", path)}, common);
-    write_file(path, [&](std::ostream& out) { write_fabric(fabric, out, target, write_options()); });
 }
 
 WriteOptions FabricOutput::write_options() const {

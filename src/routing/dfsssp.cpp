@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "loom/base/error.hpp"
@@ -34,6 +35,8 @@ std::vector<std::uint32_t> up_before_down(const SwitchGraph& graph) {
     return rank;
 }
 
+constexpr double routes_share = 0.2;  // of the work, for progress: the routes themselves, before their lanes
+
 enum class Effort : std::uint8_t { in_order, rearrange };
 
 class LaneAssigner {
@@ -44,9 +47,10 @@ public:
     }
 
     // Lane after lane: what does not fit waits for the next one. Throws Error at the first route that fits none.
-    void assign(unsigned allowed) {
+    void assign(unsigned allowed, const std::function<void(double)>& progress) {
         const std::vector<std::uint32_t> start = up_before_down(graph_);
         for (unsigned lane = 0; lane < allowed; ++lane) {
+            if (progress) progress(routes_share + (1 - routes_share) * lane / allowed);
             lanes_.emplace_back(graph_, start);
             load_.push_back(0);
             bool complete = true;
@@ -130,10 +134,12 @@ private:
 
 Routing route_dfsssp(const SwitchGraph& graph, const RouteOptions& options) {
     Routing result;
-    result.tables = sssp_tables(graph, options);
+    RouteOptions routes = options;
+    if (options.progress) routes.progress = [&](double share) { options.progress(routes_share * share); };
+    result.tables = sssp_tables(graph, routes);
     result.tables.engine = "dfsssp";
     LaneAssigner assigner(graph, result.tables);
-    assigner.assign(std::max(options.lanes, 1u));
+    assigner.assign(std::max(options.lanes, 1u), options.progress);
     assigner.balance();
     if (assigner.lanes() > 1)
         result.remarks.push_back(fmt::format("the routes are spread over {} virtual lanes", assigner.lanes()));

@@ -148,7 +148,8 @@ TEST_F(Route, BadInputIsOneLineAndWritesNothing) {
     const std::pair<std::string, const char*> cases[] = {
         {"route " + tree + " --engine fastest" + out, "no engine is called 'fastest', expected one of minhop"},
         {"route " + file("torus.json") + out, "; --engine dfsssp takes fabrics of any shape"},
-        {"route " + file("torus.json") + " --engine dfsssp --lanes 1" + out, "1 is allowed (--lanes)"},
+        {"route " + file("torus.json") + " --engine dfsssp --lanes 1" + out,
+         "needs more than 1 virtual lane on this fabric"},
         {"route " + file("torus.json") + " -q --engine dfsssp" + out,
          "--format json (or to a .json file), or anyway with --force"},
         {"route " + tree + " -o " + file("t.html"), "the name of a page, but this writes forwarding tables"},

@@ -99,6 +99,20 @@ TEST(Check, NamesTheChannelsOfTheLoopOnARing) {
     EXPECT_THAT(to_text(graph, report), HasSubstr("switch-1 port"));
 }
 
+TEST(Check, SaysThatACableIsGone) {
+    fabric::Fabric fabric = reference::two_level_tree(3, 2, 2);
+    const Tables tables = route_minhop(SwitchGraph(fabric), {}).tables;
+    const NodeId leaf = fabric.nodes_of(fabric::NodeKind::switch_)[0];
+    const std::uint8_t up = 3;  // hosts on 1 and 2
+    fabric.disconnect(leaf, PortNum{up});
+    const SwitchGraph graph(fabric);
+
+    const CheckReport report = check(graph, tables);
+
+    ASSERT_FALSE(report.ok());
+    EXPECT_THAT(report.reason(graph), HasSubstr("root-0 sends it to port 1, which has no cable"));
+}
+
 TEST(Check, SaysWhereARouteIsLost) {
     const auto fabric = reference::two_level_tree(3, 2, 2);
     const SwitchGraph graph(fabric);

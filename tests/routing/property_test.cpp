@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -152,6 +153,21 @@ TEST(Dfsssp, EvensItsLanesOut) {
                 ++all;
             }
     for (const std::size_t routes : load) EXPECT_GE(2 * load.size() * routes, all) << load.size() << " lanes";
+}
+
+TEST(Dfsssp, ReportsItsLanesAsProgress) {
+    Fabric ring = fabric::torus({{6, 6}, 1});
+    ring.assign_lids();
+    const SwitchGraph graph(ring);
+    std::vector<double> told;
+    RouteOptions options;
+    options.progress = [&](double share) { told.push_back(share); };
+
+    const unsigned lanes = route_dfsssp(graph, options).tables.lane_count();
+
+    EXPECT_TRUE(std::is_sorted(told.begin(), told.end()));
+    EXPECT_GE(std::ranges::count_if(told, [](double share) { return share >= 0.2; }), lanes);
+    EXPECT_LE(told.back(), 1.0);
 }
 
 TEST(Dfsssp, StopsWhenTheLanesDoNotSuffice) {
