@@ -24,10 +24,10 @@ void ask_for_short_slices() {
     syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-bool take_real_time_priority() {
+int take_real_time_priority(pthread_t thread) {
     sched_param lowest{};
     lowest.sched_priority = sched_get_priority_min(SCHED_RR);
-    return sched_setscheduler(0, SCHED_RR, &lowest) == 0;
+    return pthread_setschedparam(thread, SCHED_RR, &lowest);
 }
 
 }  // namespace loom

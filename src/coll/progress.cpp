@@ -1,6 +1,5 @@
 // Who moves operations forward while the program computes.
 #include <pthread.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -100,9 +99,7 @@ void World::State::start_thread(Progress how) {
     thread = std::thread([this] { thread_main(); });
     pthread_setname_np(thread.native_handle(), "loom-progress");
     if (how == Progress::real_time) {
-        sched_param param{};
-        param.sched_priority = sched_get_priority_min(SCHED_RR);
-        if (const int refused = pthread_setschedparam(thread.native_handle(), SCHED_RR, &param); refused != 0) {
+        if (const int refused = take_real_time_priority(thread.native_handle()); refused != 0) {
             progress.how = Progress::thread;
             progress.why += std::string(", but a real-time priority was refused: ") + std::strerror(refused);
         }

@@ -4,22 +4,22 @@
 
 #include <utility>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
-void Adapter::complete(Cq& cq, const ibv_wc& wc, bool solicited) {
+void Engine::complete(Cq& cq, const ibv_wc& wc, bool solicited) {
     if (completion_delay == 0) return deliver(cq, wc, solicited);
     late.push_back({now_ns() + completion_delay, &cq, wc, solicited});
     kick();
 }
 
-void Adapter::deliver_late() {
+void Engine::deliver_late() {
     for (const std::uint64_t now = now_ns(); !late.empty() && late.front().at <= now; late.pop_front())
         deliver(*late.front().cq, late.front().wc, late.front().solicited);
 }
 
-void Adapter::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
+void Engine::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
     if (wc.status != IBV_WC_SUCCESS) add(counters_of(*this, *cq.context).completion_errors);
     if (cq.waiting() >= static_cast<std::uint32_t>(cq.abi.cqe)) {
         if (!cq.overrun) {
@@ -40,29 +40,29 @@ void Adapter::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
     signal(cq.channel->events.fd);
 }
 
-void Adapter::signal(int fd) {
+void Engine::signal(int fd) {
     if (signals_due == signals.size())
         eventfd_write(fd, 1);
     else
         signals[signals_due++] = fd;
 }
 
-void Adapter::settle_signals() {
+void Engine::settle_signals() {
     for (std::uint32_t i = 0; i < signals_due; ++i) eventfd_write(signals[i], 1);
     signals_due = 0;
     while (signalling.load(std::memory_order_acquire) != 0) sched_yield();
 }
 
 void Guard::write_signals() {
-    const std::array<int, 16> due = adapter_.signals;
-    const std::uint32_t count = std::exchange(adapter_.signals_due, 0);
-    adapter_.signalling.fetch_add(1, std::memory_order_relaxed);
+    const std::array<int, 16> due = engine_.signals;
+    const std::uint32_t count = std::exchange(engine_.signals_due, 0);
+    engine_.signalling.fetch_add(1, std::memory_order_relaxed);
     lock_.unlock();
     for (std::uint32_t i = 0; i < count; ++i) eventfd_write(due[i], 1);
-    adapter_.signalling.fetch_sub(1, std::memory_order_release);
+    engine_.signalling.fetch_sub(1, std::memory_order_release);
 }
 
-void Adapter::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
+void Engine::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
     const bool signalled = qp.init.sq_sig_all != 0 || (wqe.flags & IBV_SEND_SIGNALED) != 0;
     if (status == IBV_WC_SUCCESS && !signalled) return;
     ibv_wc wc{};
@@ -92,7 +92,7 @@ void Adapter::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
     complete(*qp.send_cq, wc, false);
 }
 
-void Adapter::async_event(Context& context, ibv_event_type type, void* element) {
+void Engine::async_event(Context& context, ibv_event_type type, void* element) {
     ibv_async_event event{};
     event.event_type = type;
     switch (type) {

@@ -1,10 +1,5 @@
 #include "hca/config.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/in.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,9 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <optional>
 
 #include "hca/host_id.hpp"
+#include "hca/roce/gid.hpp"
 #include "loom/base/error.hpp"
 #include "loom/hca/settings.hpp"
 
@@ -48,100 +44,33 @@ bool parse_number(const std::string& text, Number& number) {
     return error == std::errc{} && end == text.data() + text.size() && !text.empty();
 }
 
-// An IPv4 or IPv6 address as a socket address.
-struct Address {
-    sockaddr_storage socket{};
-    socklen_t length = 0;
-
-    static bool parse(const std::string& text, Address& address) {
-        auto& v4 = reinterpret_cast<sockaddr_in&>(address.socket);
-        auto& v6 = reinterpret_cast<sockaddr_in6&>(address.socket);
-        if (inet_pton(AF_INET, text.c_str(), &v4.sin_addr) == 1) {
-            v4.sin_family = AF_INET;
-            address.length = sizeof v4;
-            return true;
-        }
-        if (inet_pton(AF_INET6, text.c_str(), &v6.sin6_addr) == 1) {
-            v6.sin6_family = AF_INET6;
-            address.length = sizeof v6;
-            return true;
-        }
-        return false;
-    }
-    static Address of(const sockaddr* from) {
-        Address address;
-        address.length = from->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-        std::memcpy(&address.socket, from, address.length);
-        return address;
-    }
-    [[nodiscard]] const std::uint8_t* bytes() const {
-        return socket.ss_family == AF_INET
-                   ? reinterpret_cast<const std::uint8_t*>(&reinterpret_cast<const sockaddr_in&>(socket).sin_addr)
-                   : reinterpret_cast<const std::uint8_t*>(&reinterpret_cast<const sockaddr_in6&>(socket).sin6_addr);
-    }
-    [[nodiscard]] Gid gid() const {
-        if (socket.ss_family == AF_INET) return mapped_gid(bytes());
-        Gid gid{};
-        std::memcpy(gid.data(), bytes(), gid.size());
-        return gid;
-    }
-    // Whether a program here can receive on it: asks the kernel, which also knows all of 127.0.0.0/8.
-    [[nodiscard]] bool is_local() const {
-        const int fd = ::socket(socket.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-        if (fd < 0) return false;
-        const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&socket), length) == 0;
-        close(fd);
-        return bound;
-    }
-};
-
-class Interfaces {
-public:
-    Interfaces() {
-        if (getifaddrs(&first_) != 0) first_ = nullptr;
-    }
-    ~Interfaces() { freeifaddrs(first_); }
-    Interfaces(const Interfaces&) = delete;
-    Interfaces& operator=(const Interfaces&) = delete;
-
-    // The first IPv4 address of an interface that is up and no loopback, then the first global IPv6 one.
-    [[nodiscard]] bool first_address(Address& address) const {
-        for (const int family : {AF_INET, AF_INET6})
-            for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
-                if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != family) continue;
-                if ((at->ifa_flags & IFF_UP) == 0 || (at->ifa_flags & IFF_LOOPBACK) != 0) continue;
-                const Address candidate = Address::of(at->ifa_addr);
-                if (family == AF_INET6 && candidate.bytes()[0] == 0xfe && (candidate.bytes()[1] & 0xc0) == 0x80)
-                    continue;
-                address = candidate;
-                return true;
-            }
-        return false;
-    }
-
-    // The interface that has the address; loopback for the rest of 127.0.0.0/8; empty when none has.
-    [[nodiscard]] std::string name_of(const Address& address) const {
-        const bool loopback = address.socket.ss_family == AF_INET && address.bytes()[0] == 127;
-        for (const ifaddrs* at = first_; at != nullptr; at = at->ifa_next) {
-            if (loopback && (at->ifa_flags & IFF_LOOPBACK) != 0) return at->ifa_name;
-            if (at->ifa_addr == nullptr || at->ifa_addr->sa_family != address.socket.ss_family) continue;
-            if (Address::of(at->ifa_addr).gid() == address.gid()) return at->ifa_name;
-        }
-        return {};
-    }
-
-private:
-    ifaddrs* first_ = nullptr;
-};
-
-std::uint32_t interface_mtu(const std::string& name) {
-    ifreq request{};
-    std::strncpy(request.ifr_name, name.c_str(), sizeof request.ifr_name - 1);
-    const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return 1500;
-    const bool known = !name.empty() && ioctl(fd, SIOCGIFMTU, &request) == 0;
+// Whether a program here can receive on it: asks the kernel, which also knows all of 127.0.0.0/8.
+bool is_local(roce::Address address) {
+    address.port = 0;
+    const roce::SocketAddress name = roce::to_socket_address(address);
+    const int fd = ::socket(name.storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    const bool bound = bind(fd, reinterpret_cast<const sockaddr*>(&name.storage), name.size) == 0;
     close(fd);
-    return known ? static_cast<std::uint32_t>(request.ifr_mtu) : 1500;
+    return bound;
+}
+
+// The first IPv4 address of an interface that is no loopback, then the first global IPv6 one, then 127.0.0.1.
+roce::Address first_address(roce::LocalAddresses& known) {
+    for (const roce::Family family : {roce::Family::ipv4, roce::Family::ipv6})
+        for (const roce::Interface& each : known.all())
+            if (!each.loopback && roce::family(each.ip) == family && !roce::is_link_local(each.ip)) return {each.ip};
+    return *roce::parse_address("127.0.0.1");
+}
+
+// The interface that has the address; loopback for the rest of 127.0.0.0/8; an unknown one when none has.
+roce::Interface interface_of(const Gid& ip, roce::LocalAddresses& known) {
+    if (const auto found = known.find(ip)) return *found;
+    for (const roce::Interface& each : known.all())
+        if (each.loopback && roce::family(ip) == roce::Family::ipv4 && ip[12] == 127) return each;
+    roce::Interface unknown;
+    unknown.mtu = 1500;
+    return unknown;
 }
 
 HcaConfig numbered(std::uint32_t index) {
@@ -159,35 +88,34 @@ HcaConfig infiniband(std::uint32_t index) {
     return hca;
 }
 
-HcaConfig ethernet(std::uint32_t index, const Address& address, const Interfaces& interfaces) {
+HcaConfig ethernet(std::uint32_t index, const Gid& ip, roce::LocalAddresses& known) {
+    const roce::Interface interface = interface_of(ip, known);
     HcaConfig hca = numbered(index);
     hca.link = LinkLayer::ethernet;
-    hca.gids.push_back({address.gid(), GidType::roce_v2});
-    hca.interface_name = interfaces.name_of(address);
-    hca.interface = if_nametoindex(hca.interface_name.c_str());
-    hca.mtu = roce_mtu(interface_mtu(hca.interface_name));
+    hca.gids.push_back({ip, GidType::roce_v2});
+    hca.interface_name = interface.name;
+    hca.interface = interface.index;
+    hca.mtu =
+        static_cast<std::uint32_t>(std::max(roce::infiniband_mtu(interface.mtu, roce::family(ip)), roce::smallest_mtu));
     return hca;
 }
 
 constexpr const char* hcas_expected = "a number of HCAs, or a list like ib,ib or roce:10.9.0.1,roce:fd00::1";
 
-HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string& value, const Interfaces& interfaces) {
+HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string& value, roce::LocalAddresses& known) {
     if (word == "ib") return infiniband(index);
-    Address address;
-    if (word == "roce") {
-        if (!interfaces.first_address(address)) Address::parse("127.0.0.1", address);
-        return ethernet(index, address, interfaces);
-    }
+    if (word == "roce") return ethernet(index, first_address(known).ip, known);
     if (!word.starts_with("roce:")) refuse(variable::hcas, value, hcas_expected);
     const std::string text = word.substr(5);
-    if (!Address::parse(text, address))
+    const std::optional<roce::Address> address = roce::parse_address(text);
+    if (!address || address->scope != 0)
         refuse(variable::hcas, value, "an IPv4 or IPv6 address instead of '" + text + "'");
-    if (!address.is_local()) refuse(variable::hcas, value, "an address of this host; " + text + " is none");
-    return ethernet(index, address, interfaces);
+    if (!is_local(*address)) refuse(variable::hcas, value, "an address of this host; " + text + " is none");
+    return ethernet(index, address->ip, known);
 }
 
 std::vector<HcaConfig> parse_hcas(const std::string& value) {
-    const Interfaces interfaces;
+    roce::LocalAddresses known;
     std::vector<HcaConfig> hcas;
     std::uint32_t count = 0;
     if (parse_number(value, count)) {
@@ -198,7 +126,7 @@ std::vector<HcaConfig> parse_hcas(const std::string& value) {
     const std::vector<std::string> words = split(value, ',');
     if (words.size() > most_hcas) refuse(variable::hcas, "...", "at most " + std::to_string(most_hcas) + " HCAs");
     for (const std::string& word : words)
-        hcas.push_back(hca_of(word, static_cast<std::uint32_t>(hcas.size()), value, interfaces));
+        hcas.push_back(hca_of(word, static_cast<std::uint32_t>(hcas.size()), value, known));
     return hcas;
 }
 
@@ -226,7 +154,7 @@ FaultConfig parse_faults(const std::string& value) {
         } else if (key == "delay") {
             if (!parse_duration(text, faults.delay)) refuse(variable::fault, value, "delay like 50us, 2ms or 1s");
         } else {
-            refuse(variable::fault, value, "a list like seed=1,drop=0.01,delay=50us,error=0.001");
+            refuse(variable::fault, value, "a list like seed=1,drop=0.01,datagrams=0.01,delay=50us,error=0.001");
         }
     }
     return faults;
@@ -255,18 +183,6 @@ const char* firmware_version() {
     return LOOM_VERSION;
 }
 
-Gid mapped_gid(const std::uint8_t* ipv4) {
-    Gid gid{};
-    gid[10] = gid[11] = 0xff;
-    std::copy(ipv4, ipv4 + 4, gid.begin() + 12);
-    return gid;
-}
-
-bool is_mapped(const Gid& gid) {
-    return std::all_of(gid.begin(), gid.begin() + 10, [](std::uint8_t byte) { return byte == 0; }) && gid[10] == 0xff &&
-           gid[11] == 0xff;
-}
-
 Gid link_local_gid(std::uint64_t guid) {
     Gid gid{0xfe, 0x80};
     for (int i = 0; i < 8; ++i) gid[static_cast<std::size_t>(8 + i)] = static_cast<std::uint8_t>(guid >> (56 - 8 * i));
@@ -276,13 +192,6 @@ Gid link_local_gid(std::uint64_t guid) {
 std::uint64_t local_guid(std::uint32_t index) {
     constexpr std::uint64_t locally_administered = std::uint64_t{0x024c} << 48;
     return locally_administered | (host_id() >> 32) << 16 | (index & 0xffff);
-}
-
-std::uint32_t roce_mtu(std::uint32_t interface_mtu) {
-    constexpr std::uint32_t headers = 40 + 8 + 12 + 28 + 4;  // IPv6, UDP, BTH, the longest extension, invariant CRC
-    std::uint32_t mtu = 4096;
-    while (mtu > 256 && mtu + headers > interface_mtu) mtu /= 2;
-    return mtu;
 }
 
 Config read_config(const Environment& environment) {

@@ -2,16 +2,17 @@
 // constructor. Everything here is plain data; nothing is opened or started.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "hca/roce/address.hpp"
+
 namespace loom::hca {
 
-using Gid = std::array<std::uint8_t, 16>;
+using roce::Gid;
 
 enum class LinkLayer : std::uint8_t { infiniband, ethernet };
 enum class GidType : std::uint8_t { ib, roce_v2 };
@@ -67,18 +68,11 @@ using Environment = std::function<const char*(const char*)>;
 // and leaves no HCAs. Safe from any thread; never throws.
 [[nodiscard]] const Config& config() noexcept;
 
-// ::ffff:a.b.c.d from the four bytes of an IPv4 address in network order.
-[[nodiscard]] Gid mapped_gid(const std::uint8_t* ipv4);
-[[nodiscard]] bool is_mapped(const Gid& gid);
-
 // fe80::guid
 [[nodiscard]] Gid link_local_gid(std::uint64_t guid);
 
 // The GUID of HCA number index of this host and network namespace. Locally administered (bit 1 of the first byte).
 [[nodiscard]] std::uint64_t local_guid(std::uint32_t index);
-
-// The largest InfiniBand MTU whose RoCEv2 packets fit into an interface's MTU (256 at least).
-[[nodiscard]] std::uint32_t roce_mtu(std::uint32_t interface_mtu);
 
 // What the adapters say that their firmware is: Loomband's version.
 [[nodiscard]] const char* firmware_version();

@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "hca/adapter.hpp"
 #include "hca/as_adapter.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
@@ -167,7 +167,7 @@ int move_all(Call call, pid_t pid, iovec* local, std::size_t locals, iovec* remo
 
 }  // namespace
 
-Adapter::Copied Adapter::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges) {
+Engine::Copied Engine::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges) {
     Peer& peer = *qp.path->peer;
     // Counted before the key is looked at: a deregistration that comes after waits for us.
     const std::uint32_t epoch = peer.directory->epoch.load(std::memory_order_acquire) & 1;
@@ -229,8 +229,8 @@ Adapter::Copied Adapter::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_s
 }
 
 // The receiver's half of a large send: the payload lists where it lies in the sender's memory.
-Adapter::Pulled Adapter::pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
-                              std::span<const ibv_sge> into) {
+Engine::Pulled Engine::pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
+                            std::span<const ibv_sge> into) {
     struct Reference {
         std::uint64_t address, length;
     };

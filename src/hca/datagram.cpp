@@ -1,7 +1,7 @@
 // Datagrams that arrive, for one queue pair or for a group.
 #include <cstring>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
@@ -13,11 +13,15 @@ namespace {
 constexpr std::uint32_t grh_bytes = 40;
 constexpr std::uint8_t roce_ipv6 = 9, roce_ipv4 = 10;  // in the place of the service level: UDP on that
 
+bool on_ipv4(const Gid& from, const Gid& to) {
+    return roce::family(from) == roce::Family::ipv4 && roce::family(to) == roce::Family::ipv4;
+}
+
 // Gives the receiver what a global routing header would show: IPv4 in the last 20 bytes for mapped addresses.
 void write_grh(std::uint8_t* out, const Gid& sgid, const Gid& dgid, std::uint8_t traffic_class, std::uint32_t payload) {
     std::memset(out, 0, grh_bytes);
     const auto length = static_cast<std::uint16_t>(payload + 24);  // BTH, DETH, CRC
-    if (is_mapped(sgid) && is_mapped(dgid)) {
+    if (on_ipv4(sgid, dgid)) {
         std::uint8_t* ip = out + 20;
         ip[0] = 0x45;
         ip[1] = traffic_class;
@@ -49,7 +53,7 @@ void write_grh(std::uint8_t* out, const Gid& sgid, const Gid& dgid, std::uint8_t
 
 }  // namespace
 
-void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
+void Engine::on_datagram(Qp& qp, const Arrival& arrival) {
     PortCounters& counters = counters_of(*this, *qp.context);
     const Packet& packet = arrival.packet;
     const ibv_qp_state state = qp.state();
@@ -87,7 +91,7 @@ void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
         wc.wc_flags |= IBV_WC_GRH;
         // Ethernet has no service level; adapters tell here which header stands in the buffer, and UCX looks at it.
         if (qp.context->hca->link == LinkLayer::ethernet)
-            wc.sl = is_mapped(*arrival.sgid) && is_mapped(*arrival.dgid) ? roce_ipv4 : roce_ipv6;
+            wc.sl = on_ipv4(*arrival.sgid, *arrival.dgid) ? roce_ipv4 : roce_ipv6;
     }
     if (has_immediate(packet.op)) {
         wc.wc_flags |= IBV_WC_WITH_IMM;
@@ -97,11 +101,11 @@ void Adapter::on_datagram(Qp& qp, const Arrival& arrival) {
 }
 
 // Whether the process of that slot sends to us by memory.
-bool Adapter::met(std::uint32_t other) const {
+bool Engine::met(std::uint32_t other) const {
     return other == slot || (other < slots && peers[other] != nullptr && peers[other]->state == Peer::State::up);
 }
 
-void Adapter::on_multicast(const Arrival& arrival) {
+void Engine::on_multicast(const Arrival& arrival) {
     if (arrival.dgid == nullptr || arrival.packet.service != Service::ud) return;
     const bool by_roce = arrival.from == nullptr;
     if (by_roce && met(slot_of(arrival.packet.src_qpn)) && RoceWire::is_local(*arrival.sgid)) return;  // came by memory

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "loom/base/scheduling.hpp"
+
 namespace loom::hca {
 
 // Leaving is a plain store and a look at who waits. A locked instruction there, as in every ordinary mutex, would make
@@ -21,7 +23,7 @@ public:
         if (waiting_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
         waiting_.fetch_add(1, std::memory_order_seq_cst);
         for (unsigned looks = 1;; ++looks) {
-            pause();
+            pause_core();
             if (taken_.load(std::memory_order_relaxed) == 0 && try_lock()) break;
             if (looks < spins) continue;
             const timespec longest{0, 100'000};
@@ -37,14 +39,6 @@ public:
     }
 
 private:
-    static void pause() {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#elif defined(__aarch64__)
-        asm volatile("yield");
-#endif
-    }
-
     static constexpr unsigned spins = 100;
     std::atomic<std::uint32_t> taken_{0};
     std::atomic<std::uint32_t> waiting_{0};

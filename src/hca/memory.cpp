@@ -5,8 +5,8 @@
 #include <cerrno>
 #include <new>
 
-#include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/engine.hpp"
 #include "hca/mapping.hpp"
 
 namespace loom::hca {
@@ -40,8 +40,8 @@ int check(const void* address, std::size_t length, std::uint32_t access) {
 
 }  // namespace
 
-std::uint8_t* Adapter::local_memory(std::uint32_t key, std::uint64_t address, std::uint64_t length, const Pd* pd,
-                                    std::uint32_t access) {
+std::uint8_t* Engine::local_memory(std::uint32_t key, std::uint64_t address, std::uint64_t length, const Pd* pd,
+                                   std::uint32_t access) {
     const std::uint32_t index = key >> 8;
     if (index >= mrs.size()) return nullptr;
     const Mr* mr = mrs[index];
@@ -52,8 +52,8 @@ std::uint8_t* Adapter::local_memory(std::uint32_t key, std::uint64_t address, st
     return static_cast<std::uint8_t*>(mr->abi.addr) + offset;
 }
 
-bool Adapter::still_registered(std::span<const ibv_sge> pieces, const Pd* pd, std::uint32_t access,
-                               std::uint64_t& checked) const {
+bool Engine::still_registered(std::span<const ibv_sge> pieces, const Pd* pd, std::uint32_t access,
+                              std::uint64_t& checked) const {
     if (checked == registrations) return true;
     for (const ibv_sge& piece : pieces) {
         if (piece.length == 0) continue;
@@ -68,7 +68,7 @@ bool Adapter::still_registered(std::span<const ibv_sge> pieces, const Pd* pd, st
     return true;
 }
 
-void Adapter::publish(const Mr& mr) {
+void Engine::publish(const Mr& mr) {
     MrEntry& entry = directory->mrs[mr.index];
     entry.iova.store(mr.iova, std::memory_order_relaxed);
     entry.length.store(mr.abi.length, std::memory_order_relaxed);
@@ -90,7 +90,7 @@ void Adapter::publish(const Mr& mr) {
 
 // A copy counts itself in before it looks at the key, and the key is gone before we look at the counts: one of the two
 // sees the other. Two counts, by epoch, so that copies which begin later do not make us wait.
-void Adapter::withdraw(const Mr& mr) {
+void Engine::withdraw(const Mr& mr) {
     ++registrations;
     directory->mrs[mr.index].key.store(0, std::memory_order_seq_cst);
     // Whoever has our words copies already, while its own may still lie unread: then we could not see its counts.
@@ -123,7 +123,7 @@ void Adapter::withdraw(const Mr& mr) {
 namespace api {
 
 ibv_pd* alloc_pd(Context& context) {
-    Adapter* a = adapter_of(context.abi());
+    Engine* a = engine_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     const Guard guard(*a);
     auto* pd = new Pd;
@@ -135,7 +135,7 @@ ibv_pd* alloc_pd(Context& context) {
 }
 
 int dealloc_pd(ibv_pd* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Pd& pd = Pd::of(abi);
@@ -146,7 +146,7 @@ int dealloc_pd(ibv_pd* abi) {
 }
 
 ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iova, std::uint32_t access) try {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (const int error = check(address, length, access); error != 0) return errno = error, nullptr;
     int share = -1;
@@ -191,7 +191,7 @@ ibv_mr* reg_mr(ibv_pd* abi, void* address, std::size_t length, std::uint64_t iov
 }
 
 int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t length, int access) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     Mr& mr = Mr::of(abi);
     if ((flags & ~(IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS)) != 0)
@@ -222,7 +222,7 @@ int rereg_mr(ibv_mr* abi, int flags, ibv_pd* pd, void* address, std::size_t leng
 }
 
 int dereg_mr(ibv_mr* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Mr& mr = Mr::of(abi);

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/roce_wire.hpp"
 
 namespace loom::hca {
@@ -23,7 +23,7 @@ Words words_of(const Gid& gid) {
 
 }  // namespace
 
-int Adapter::attach(Qp& qp, const ibv_gid& raw) {
+int Engine::attach(Qp& qp, const ibv_gid& raw) {
     Gid gid;
     std::memcpy(gid.data(), raw.raw, 16);
     auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.gid == gid; });
@@ -47,7 +47,7 @@ int Adapter::attach(Qp& qp, const ibv_gid& raw) {
     return 0;
 }
 
-int Adapter::detach(Qp& qp, const ibv_gid& raw) {
+int Engine::detach(Qp& qp, const ibv_gid& raw) {
     Gid gid;
     std::memcpy(gid.data(), raw.raw, 16);
     const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.gid == gid; });
@@ -66,7 +66,7 @@ int Adapter::detach(Qp& qp, const ibv_gid& raw) {
 
 // One copy to each process with members. False: some are still to be met, and the queue pair runs again then; what
 // cannot be sent now is lost, as datagrams may be.
-bool Adapter::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
+bool Engine::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
     if (!looked_for_members) {
         looked_for_members = true;
         meet_everybody();

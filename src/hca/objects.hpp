@@ -1,5 +1,5 @@
 // The objects that programs hold: each begins with the struct of the verbs ABI, so that a pointer to one is a pointer
-// to the other. Everything behind the ABI struct belongs to the engine and is guarded by its mutex (adapter.hpp).
+// to the other. Everything behind the ABI struct belongs to the engine and is guarded by its mutex (engine.hpp).
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -15,7 +15,7 @@
 
 namespace loom::hca {
 
-struct Adapter;
+struct Engine;
 struct HcaConfig;
 struct Peer;
 struct Qp;
@@ -39,7 +39,7 @@ struct AsyncEvent {
 struct Context {
     verbs_context verbs{};  // verbs.context is what the program holds
     const HcaConfig* hca = nullptr;
-    Adapter* engine = nullptr;  // that it was opened with
+    Engine* engine = nullptr;  // that it was opened with
     EventQueue<ibv_async_event> async;
     std::uint32_t users = 0;  // objects that stand on it
 

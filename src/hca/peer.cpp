@@ -18,8 +18,8 @@
 #include <cstring>
 #include <string>
 
-#include "hca/adapter.hpp"
 #include "hca/barrier.hpp"
+#include "hca/engine.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
 
@@ -37,7 +37,7 @@ struct Hello {
 constexpr std::size_t hello_fds = 2;
 constexpr char word_wake = 'w', word_bye = 'b';
 
-bool send_hello(Adapter& a, const Peer& peer, int socket) {
+bool send_hello(Engine& a, const Peer& peer, int socket) {
     Hello hello;
     hello.slot = a.slot;
     hello.nonce = a.nonce;
@@ -159,7 +159,7 @@ bool make_outbox(Peer& peer) {
 }
 
 // The other's segments are there: the ring can be used.
-bool connect_up(Adapter& a, Peer& peer, const Hello& hello, const int (&fds)[hello_fds]) {
+bool connect_up(Engine& a, Peer& peer, const Hello& hello, const int (&fds)[hello_fds]) {
     const auto* directory = static_cast<const Directory*>(map_segment(fds[0], sizeof(Directory)));
     const auto* box = static_cast<const Outbox*>(map_segment(fds[1], sizeof(Outbox)));
     ::close(fds[0]);
@@ -202,7 +202,7 @@ bool Peer::has_ended() const {
     return pidfd >= 0 && poll(&process, 1, 0) == 1;
 }
 
-int Adapter::take_slot() {
+int Engine::take_slot() {
     for (std::uint32_t tried = 0; tried < slots - 1; ++tried) {
         const std::uint32_t candidate = 1 + (static_cast<std::uint32_t>(getpid()) + tried) % (slots - 1);
         const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -220,7 +220,7 @@ int Adapter::take_slot() {
     return EMFILE;  // more than a thousand processes
 }
 
-bool Adapter::make_self() {
+bool Engine::make_self() {
     self = std::make_shared<Peer>();
     self->self = true;
     self->slot = slot;
@@ -235,7 +235,7 @@ bool Adapter::make_self() {
     return true;
 }
 
-std::shared_ptr<Peer> Adapter::peer_at(std::uint32_t wanted) {
+std::shared_ptr<Peer> Engine::peer_at(std::uint32_t wanted) {
     if (wanted == slot) return self;
     if (wanted == 0 || wanted >= slots) return nullptr;
     if (peers[wanted] != nullptr) return peers[wanted];
@@ -253,7 +253,7 @@ std::shared_ptr<Peer> Adapter::peer_at(std::uint32_t wanted) {
     return peer;
 }
 
-void Adapter::accept_peers() {
+void Engine::accept_peers() {
     while (true) {
         const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
@@ -275,7 +275,7 @@ void Adapter::accept_peers() {
 }
 
 // The first words of a process that has called us.
-void Adapter::hear_caller(int fd) {
+void Engine::hear_caller(int fd) {
     if (std::erase(callers, fd) == 0) return;
     Hello hello;
     int fds[hello_fds] = {-1, -1};
@@ -337,7 +337,7 @@ void Adapter::hear_caller(int fd) {
     if (!connect_up(*this, *peer, hello, fds) || !send_hello(*this, *peer, fd)) lose(*peer);
 }
 
-void Adapter::hear(Peer& peer) {
+void Engine::hear(Peer& peer) {
     const std::shared_ptr<Peer> keep = peers[peer.slot];
     // What is left makes the socket readable again: others want their turn too.
     for (unsigned messages = 0; messages < 256 && peer.state != Peer::State::dead; ++messages) {
@@ -378,7 +378,7 @@ void Adapter::hear(Peer& peer) {
     }
 }
 
-void Adapter::lose(Peer& peer) {
+void Engine::lose(Peer& peer) {
     if (peer.state == Peer::State::dead || peer.self || peer.leaving) return;
     const std::shared_ptr<Peer> keep = peers[peer.slot];
     peer.leaving = true;
@@ -418,7 +418,7 @@ void Adapter::lose(Peer& peer) {
     for (Qp* qp : waited) run(*qp);
 }
 
-void Adapter::ring_bells() {
+void Engine::ring_bells() {
     light_barrier(registered);
     for (Peer* peer : touched) {
         peer->touched = false;
@@ -430,13 +430,13 @@ void Adapter::ring_bells() {
     touched.clear();
 }
 
-void Adapter::say_goodbye() {
+void Engine::say_goodbye() {
     for (const auto& peer : peers)  // also to those that have not answered yet
         if (peer != nullptr) ::send(peer->socket, &word_bye, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 // Connects to every process of this user in this network namespace.
-void Adapter::meet_everybody() {
+void Engine::meet_everybody() {
     std::FILE* list = std::fopen("/proc/net/unix", "re");
     if (list == nullptr) return;
     char line[512];

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <new>
 
-#include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/engine.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
 
@@ -31,7 +31,7 @@ bool supported(ibv_qp_type type, ibv_wr_opcode opcode) {
 }
 
 // Copies one work request into the send queue. 0 or errno.
-int take_send(Adapter& a, Qp& qp, const ibv_send_wr& wr) {
+int take_send(Engine& a, Qp& qp, const ibv_send_wr& wr) {
     if (qp.sq_used() >= qp.init.cap.max_send_wr) return ENOMEM;
     if (!supported(qp.type(), wr.opcode) || wr.num_sge < 0 ||
         static_cast<std::uint32_t>(wr.num_sge) > qp.init.cap.max_send_sge)
@@ -116,7 +116,7 @@ int post_send(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad) {
 }
 
 int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
@@ -138,7 +138,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
 }
 
 int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     Qp& qp = Qp::of(abi);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
@@ -155,7 +155,7 @@ int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) try {
-    Adapter* a = adapter_of(pd->context);
+    Engine* a = engine_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->attr.max_wr == 0 || attr->attr.max_wr > max_srq_wr || attr->attr.max_sge > max_sge ||
         attr->attr.srq_limit > attr->attr.max_wr)
@@ -179,7 +179,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) try {
 }
 
 int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) try {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Srq& srq = Srq::of(abi);
@@ -211,7 +211,7 @@ int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) try {
 }
 
 int query_srq(ibv_srq* abi, ibv_srq_attr* attr) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     const Srq& srq = Srq::of(abi);
@@ -220,7 +220,7 @@ int query_srq(ibv_srq* abi, ibv_srq_attr* attr) {
 }
 
 int destroy_srq(ibv_srq* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Srq& srq = Srq::of(abi);
@@ -240,7 +240,7 @@ int destroy_srq(ibv_srq* abi) {
 }
 
 int post_srq_recv(ibv_srq* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return *bad = wr, ENODEV;
     const Guard guard(*a);
     for (; wr != nullptr; wr = wr->next)
@@ -249,7 +249,7 @@ int post_srq_recv(ibv_srq* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) {
 }
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
-    Adapter* a = adapter_of(pd->context);
+    Engine* a = engine_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->port_num != 1) return errno = EINVAL, nullptr;
     const Guard guard(*a);
@@ -265,7 +265,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) {
 }
 
 int destroy_ah(ibv_ah* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     --Pd::of(abi->pd).users;
@@ -274,7 +274,7 @@ int destroy_ah(ibv_ah* abi) {
 }
 
 int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     Gid group;
     std::memcpy(group.data(), gid->raw, group.size());
@@ -284,7 +284,7 @@ int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
 }
 
 int detach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     return a->detach(Qp::of(abi), *gid);

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
-#include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/engine.hpp"
 #include "hca/qp_states.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
@@ -30,7 +30,7 @@ void erase_from(std::vector<Qp*>& list, const Qp* qp) {
 }
 
 // Back to what a new queue pair is, with both queues empty and no completions for what was in them.
-void reset(Adapter& a, Qp& qp) {
+void reset(Engine& a, Qp& qp) {
     a.forget(qp);
     for (std::uint32_t at = qp.sq_head; at != qp.sq_tail; ++at) qp.wqe(at).path.reset();
     qp.sq_head = qp.sq_next = qp.sq_tail = 0;
@@ -50,7 +50,7 @@ void reset(Adapter& a, Qp& qp) {
 }
 
 // Copies the attributes that the mask names. 0 or errno.
-int apply(Adapter& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
+int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     const auto has = [&](int bit) { return (mask & bit) != 0; };
     if (has(IBV_QP_PORT) && attr.port_num != 1) return EINVAL;
     if (has(IBV_QP_PKEY_INDEX) && attr.pkey_index != 0) return EINVAL;
@@ -107,7 +107,7 @@ void RecvQueue::resize(std::uint32_t wanted, std::uint32_t sge) {
     head = tail = 0;
 }
 
-void Adapter::publish(const Qp& qp) {
+void Engine::publish(const Qp& qp) {
     QpEntry& entry = directory->qps[qp.qpn & (qps_per_process - 1)];
     entry.whose.store(qp.pd->id | std::uint64_t{qp.attr.dest_qp_num} << 32, std::memory_order_relaxed);
     entry.what.store(qp.qpn | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
@@ -116,7 +116,7 @@ void Adapter::publish(const Qp& qp) {
                      std::memory_order_release);
 }
 
-void Adapter::forget(Qp& qp) {
+void Engine::forget(Qp& qp) {
     erase_from(owing, &qp);
     erase_from(timed, &qp);
     if (qp.listed_blocked)
@@ -129,7 +129,7 @@ void Adapter::forget(Qp& qp) {
     qp.listed_ack = qp.listed_timer = qp.listed_blocked = false;
 }
 
-void Adapter::flush_sends(Qp& qp) {
+void Engine::flush_sends(Qp& qp) {
     while (qp.sq_head != qp.sq_tail) {
         SendWqe& w = qp.wqe(qp.sq_head);
         complete_send(qp, w, IBV_WC_WR_FLUSH_ERR);
@@ -141,7 +141,7 @@ void Adapter::flush_sends(Qp& qp) {
     qp.retry_at = qp.rnr_until = 0;
 }
 
-void Adapter::flush_receives(Qp& qp) {
+void Engine::flush_receives(Qp& qp) {
     ibv_wc wc{};
     wc.status = IBV_WC_WR_FLUSH_ERR;
     wc.opcode = IBV_WC_RECV;
@@ -161,7 +161,7 @@ void Adapter::flush_receives(Qp& qp) {
     }
 }
 
-void Adapter::to_error(Qp& qp) {
+void Engine::to_error(Qp& qp) {
     if (qp.state() == IBV_QPS_ERR) return;
     qp.abi.qp_base.state = IBV_QPS_ERR;
     publish(qp);
@@ -171,14 +171,14 @@ void Adapter::to_error(Qp& qp) {
     flush_receives(qp);
 }
 
-void Adapter::to_send_error(Qp& qp) {
+void Engine::to_send_error(Qp& qp) {
     qp.abi.qp_base.state = IBV_QPS_SQE;
     publish(qp);
     flush_sends(qp);
 }
 
-std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
-                                       bool connected) {
+std::shared_ptr<Path> Engine::resolve(Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
+                                      bool connected) {
     const HcaConfig& hca = *context.hca;
     auto path = std::make_shared<Path>();
     path->global = attr.is_global != 0;
@@ -225,8 +225,8 @@ std::shared_ptr<Path> Adapter::resolve(Context& context, const ibv_ah_attr& attr
 
 namespace {
 
-void drop_completions(Adapter& a, const Qp& qp) {
-    std::erase_if(a.late, [&](const Adapter::Late& late) { return late.wc.qp_num == qp.qpn; });
+void drop_completions(Engine& a, const Qp& qp) {
+    std::erase_if(a.late, [&](const Engine::Late& late) { return late.wc.qp_num == qp.qpn; });
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
         std::uint32_t kept = cq->head;
         const std::uint32_t mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
@@ -241,7 +241,7 @@ void drop_completions(Adapter& a, const Qp& qp) {
 namespace api {
 
 Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
-    Adapter* a = adapter_of(pd->context);
+    Engine* a = engine_of(pd->context);
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC && attr->qp_type != IBV_QPT_UD)
         return errno = EOPNOTSUPP, nullptr;
@@ -303,7 +303,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
 }
 
 int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Qp& qp = Qp::of(abi);
@@ -340,7 +340,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
 }
 
 int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     const Qp& qp = Qp::of(abi);
@@ -355,7 +355,7 @@ int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) {
 }
 
 int destroy_qp(ibv_qp* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Qp& qp = Qp::of(abi);
@@ -387,7 +387,7 @@ int destroy_qp(ibv_qp* abi) {
 
 }  // namespace api
 
-void Adapter::look_if_drained(Qp& qp) {
+void Engine::look_if_drained(Qp& qp) {
     if (!qp.drain_event || qp.state() != IBV_QPS_SQD || !qp.drained()) return;
     qp.drain_event = false;
     async_event(*qp.context, IBV_EVENT_SQ_DRAINED, &qp.abi);

@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <new>
 
-#include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
@@ -54,7 +54,7 @@ template <class Event, class Give>
 int next_event(ibv_context* context, EventQueue<Event>& queue, Give give) {
     while (true) {
         // The descriptor that a child has inherited counts its parent's events.
-        Adapter* a = adapter_of(context);
+        Engine* a = engine_of(context);
         if (a == nullptr) return errno = ENODEV, -1;
         eventfd_t one = 0;
         if (eventfd_read(queue.fd, &one) != 0) return -1;  // EINTR too: programs leave their wait by a signal
@@ -72,7 +72,7 @@ int next_event(ibv_context* context, EventQueue<Event>& queue, Give give) {
 namespace api {
 
 ibv_comp_channel* create_channel(Context& context) {
-    Adapter* a = adapter_of(context.abi());
+    Engine* a = engine_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     if (fd < 0) return nullptr;
@@ -85,7 +85,7 @@ ibv_comp_channel* create_channel(Context& context) {
 }
 
 int destroy_channel(ibv_comp_channel* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Channel& channel = Channel::of(abi);
@@ -106,7 +106,7 @@ int get_cq_event(ibv_comp_channel* abi, ibv_cq** cq, void** cq_context) {
 }
 
 void ack_cq_events(ibv_cq* abi, unsigned count) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return;
     const Guard guard(*a);
     Cq::of(abi).acknowledged += count;
@@ -139,7 +139,7 @@ int get_async_event(Context& context, ibv_async_event* out) {
 }
 
 void ack_async_event(ibv_async_event* event) {
-    Adapter* a = adapter();
+    Engine* a = engine();
     if (a == nullptr) return;
     const Guard guard(*a);
     switch (event->event_type) {
@@ -165,7 +165,7 @@ void ack_async_event(ibv_async_event* event) {
 }
 
 Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* channel, int vector) try {
-    Adapter* a = adapter_of(context.abi());
+    Engine* a = engine_of(context.abi());
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (cqe < 1 || cqe > static_cast<int>(max_cqe) || vector < 0 || vector >= context.verbs.context.num_comp_vectors)
         return errno = EINVAL, nullptr;
@@ -188,7 +188,7 @@ Cq* create_cq(Context& context, int cqe, void* cq_context, ibv_comp_channel* cha
 }
 
 int resize_cq(ibv_cq* abi, int cqe) try {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);
@@ -206,7 +206,7 @@ int resize_cq(ibv_cq* abi, int cqe) try {
 }
 
 int destroy_cq(ibv_cq* abi) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     Guard guard(*a);
     Cq& cq = Cq::of(abi);
@@ -231,7 +231,7 @@ int destroy_cq(ibv_cq* abi) {
 }
 
 int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return -1;
     int taken = 0;
     {
@@ -250,7 +250,7 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) {
 }
 
 int poll_one(Cq& cq) {
-    Adapter* a = adapter_of(cq.context->abi());
+    Engine* a = engine_of(cq.context->abi());
     if (a == nullptr) return EINVAL;
     {
         const Guard guard(*a);
@@ -271,7 +271,7 @@ int poll_one(Cq& cq) {
 }
 
 int req_notify(ibv_cq* abi, int solicited_only) {
-    Adapter* a = adapter_of(abi->context);
+    Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Cq& cq = Cq::of(abi);

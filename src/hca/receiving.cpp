@@ -5,7 +5,7 @@
 
 namespace loom::hca {
 
-Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
+Taken take_receive(Engine& a, Qp& qp, bool may_keep) {
     if (!qp.has_receive()) return Taken::none;
     const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
     RecvQueue& queue = qp.receives();
@@ -32,7 +32,7 @@ Taken take_receive(Adapter& a, Qp& qp, bool may_keep) {
     return Taken::yes;
 }
 
-bool receive_short(Adapter& a, Qp& qp, const Adapter::Arrival& arrival) {
+bool receive_short(Engine& a, Qp& qp, const Engine::Arrival& arrival) {
     const Packet& packet = arrival.packet;
     if ((packet.op != Op::send_only && packet.op != Op::send_only_imm) || packet.psn != qp.expected_psn) return false;
     if (qp.type() != IBV_QPT_RC || arrival.from == nullptr || (arrival.flags & Entry::carried) != 0) return false;

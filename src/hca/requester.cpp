@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
 
@@ -78,7 +78,7 @@ Op op_of(const SendWqe& w, bool first, bool last) {
 }  // namespace
 
 // Notes that the queue pair waits for the other process; it runs again when that has moved.
-void Adapter::block_on(Peer& peer, Qp& qp) {
+void Engine::block_on(Peer& peer, Qp& qp) {
     if (qp.listed_blocked) return;
     qp.listed_blocked = true;
     peer.blocked.push_back(&qp);
@@ -88,8 +88,8 @@ void Adapter::block_on(Peer& peer, Qp& qp) {
 }
 
 // Hands one packet to the wire. False: no room now; the queue pair is noted and runs again when there is.
-bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-                        std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
+bool Engine::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                       std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
     PortCounters& counters = counters_of(*this, *qp.context);
     const bool datagram_lost = faults.datagrams > 0 && qp.type() == IBV_QPT_UD && drops.unit() < faults.datagrams;
     if (datagram_lost || (faults.drop > 0 && drops.unit() < faults.drop)) {
@@ -131,7 +131,7 @@ bool Adapter::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<cons
 }
 
 // Checks a request before its first packet and decides how it travels. True: packets are to be sent.
-bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
+bool Engine::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     const bool alone = qp.sq_head == qp.sq_next;  // everything before it is completed
     const bool connected = qp.type() != IBV_QPT_UD;
     const auto refuse = [&](ibv_wc_status status) {
@@ -228,7 +228,7 @@ bool Adapter::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
 }
 
 // Sends the packets of a request that are not on the wire yet. False: not all of them could go.
-bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
+bool Engine::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     const bool connected = qp.type() != IBV_QPT_UD;
     const Path& path = connected ? *qp.path : *w.path;
     if (is_atomic(w) && qp.reads_out >= most_reads(qp)) return false;
@@ -313,7 +313,7 @@ bool Adapter::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     return true;
 }
 
-void Adapter::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, Packet& packet) const {
+void Engine::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, Packet& packet) const {
     const bool first = index == 0, last = index + 1 == w.packets;
     packet.service = service_of(qp.type());
     packet.op = op_of(w, first, last);
@@ -334,7 +334,7 @@ void Adapter::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, P
     }
 }
 
-void Adapter::run(Qp& qp) {
+void Engine::run(Qp& qp) {
     while (qp.sq_next != qp.sq_tail && qp.rnr_until == 0) {
         const std::uint32_t at = qp.sq_next;
         SendWqe& w = qp.wqe(at);
@@ -361,7 +361,7 @@ void Adapter::run(Qp& qp) {
     }
 }
 
-void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
+void Engine::acknowledge_until(Qp& qp, std::uint32_t psn) {
     bool moved = false;
     while (qp.sq_head != qp.sq_tail) {
         SendWqe& w = qp.wqe(qp.sq_head);
@@ -408,7 +408,7 @@ void Adapter::acknowledge_until(Qp& qp, std::uint32_t psn) {
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
-void Adapter::resend(Qp& qp, std::uint32_t psn) {
+void Engine::resend(Qp& qp, std::uint32_t psn) {
     PortCounters& counters = counters_of(*this, *qp.context);
     std::uint32_t at = qp.sq_head;
     const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
@@ -437,7 +437,7 @@ void Adapter::resend(Qp& qp, std::uint32_t psn) {
     qp.sent_psn = psn;
 }
 
-void Adapter::fail(Qp& qp, ibv_wc_status status) {
+void Engine::fail(Qp& qp, ibv_wc_status status) {
     if (qp.sq_head != qp.sq_tail) {
         SendWqe& w = qp.wqe(qp.sq_head);
         complete_send(qp, w, status);
@@ -451,7 +451,7 @@ void Adapter::fail(Qp& qp, ibv_wc_status status) {
         to_send_error(qp);
 }
 
-void Adapter::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
+void Engine::on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
     if (qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) return;
     if (qp.type() != IBV_QPT_RC || qp.sq_head == qp.sq_tail) return;
     // Only numbers that are on their way can be answered; anything else is old, or nonsense.

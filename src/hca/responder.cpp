@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hca/adapter.hpp"
 #include "hca/as_adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
 
@@ -28,7 +28,7 @@ bool takes_receive(Op op) {
 
 // Owes the requester a refusal of its packet. It acknowledges what came before, goes out behind the answers that are
 // due, and waits for room as they do: the wire inside a host loses nothing, so nobody would ask again.
-void owe_nak(Adapter& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
+void owe_nak(Engine& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
     qp.nak_due = syndrome;
     qp.nak_psn = psn;
     qp.ack_due = false;
@@ -37,7 +37,7 @@ void owe_nak(Adapter& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
 }
 
 // Tells the requester that its request was refused, and stops.
-void refuse(Adapter& a, Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
+void refuse(Engine& a, Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
     owe_nak(a, qp, psn, static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code)));
     if (code == Nak::sequence) return;
     a.async_event(*qp.context, event, &qp.abi);
@@ -77,13 +77,13 @@ std::uint64_t change_word(std::uint8_t* memory, const Packet& packet) {
 
 }  // namespace
 
-void Adapter::owe(Qp& qp) {
+void Engine::owe(Qp& qp) {
     if (qp.listed_ack) return;
     qp.listed_ack = true;
     owing.push_back(&qp);
 }
 
-void Adapter::on_packet(const Arrival& arrival) {
+void Engine::on_packet(const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     if (packet.dest_qpn == multicast_qpn) {
         on_multicast(arrival);
@@ -122,7 +122,7 @@ void Adapter::on_packet(const Arrival& arrival) {
         add(counters.dropped);
 }
 
-void Adapter::on_request(Qp& qp, const Arrival& arrival) {
+void Engine::on_request(Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     const Op op = packet.op;
     if (receive_short(*this, qp, arrival)) return;
@@ -298,7 +298,7 @@ void Adapter::on_request(Qp& qp, const Arrival& arrival) {
 }
 
 // Memory is written in rising order, the last bytes after all others: programs poll them.
-void Adapter::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
+void Engine::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
     const AsAdapter unseen;
     const std::size_t tail_bytes = std::min<std::size_t>(bytes.size(), 8), early = bytes.size() - tail_bytes;
     std::memcpy(to, bytes.data(), early);
@@ -312,7 +312,7 @@ void Adapter::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> byt
     for (std::size_t i = early; i < bytes.size(); ++i) __atomic_store_n(to + i, bytes[i], __ATOMIC_RELEASE);
 }
 
-void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
+void Engine::serve_read_or_atomic(Qp& qp, const Packet& packet) {
     const bool read = packet.op == Op::read_request;
     const std::uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
     const std::uint32_t length = read ? packet.dma_length : 8;
@@ -352,7 +352,7 @@ void Adapter::serve_read_or_atomic(Qp& qp, const Packet& packet) {
 }
 
 // A request that was served before has come again: its answer was lost.
-void Adapter::repeat(Qp& qp, const Packet& packet) {
+void Engine::repeat(Qp& qp, const Packet& packet) {
     const auto too_many = [&] { return qp.answers.size() > 2u * qp.attr.max_dest_rd_atomic; };
     if (packet.op == Op::read_request) {
         const std::uint32_t length = packet.dma_length;
@@ -390,7 +390,7 @@ void Adapter::repeat(Qp& qp, const Packet& packet) {
     }
 }
 
-void Adapter::make_acknowledgement(const Qp& qp, Packet& packet) const {
+void Engine::make_acknowledgement(const Qp& qp, Packet& packet) const {
     packet.service = Service::rc;
     packet.op = Op::acknowledge;
     packet.dest_qpn = qp.attr.dest_qp_num;
@@ -399,7 +399,7 @@ void Adapter::make_acknowledgement(const Qp& qp, Packet& packet) const {
     packet.syndrome = syndrome_ack;
 }
 
-void Adapter::answer(Qp& qp) {
+void Engine::answer(Qp& qp) {
     if (qp.path == nullptr) return;
     Packet packet;
     packet.service = Service::rc;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
@@ -82,8 +82,8 @@ bool Peer::room(std::uint32_t payload) {
     return fits();
 }
 
-bool Adapter::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-                   std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
+bool Engine::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                  std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
     const bool datagram = packet.service == Service::ud;
     const std::uint32_t prefix = datagram && path.global ? 32 : 0;
     const std::uint32_t whole = prefix + length;
@@ -139,7 +139,7 @@ bool Adapter::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> ga
 
 // A short send inside the host is what latency and rates are made of: the same steps as begin() and send_packets(), for
 // one entry whose payload lies in it. False: nothing was done, the general way decides.
-bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
+bool Engine::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
     if (w.begun || w.length > Entry::small_size || (w.opcode != IBV_WR_SEND && w.opcode != IBV_WR_SEND_WITH_IMM))
         return false;
     const bool reliable = qp.type() == IBV_QPT_RC;
@@ -206,7 +206,7 @@ bool Adapter::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
 
 // Takes what the other has written. Everything is copied out of its memory before it is looked at, but for payload in
 // the ring of bytes, whose place and length are checked and whose content is never interpreted before it is copied.
-void Adapter::drain(Peer& peer) {
+void Engine::drain(Peer& peer) {
     const std::uint64_t began = peer.head;
     const std::uint64_t stop_at = began + 2 * ring_entries;  // others want their turn too
     while (peer.state == Peer::State::up && peer.head != stop_at) {

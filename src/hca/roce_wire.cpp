@@ -82,7 +82,7 @@ bool RoceWire::open(const HcaConfig& hca) {
     address.port = config().roce_port;
     roce::EndpointOptions options;
     options.offload = config().gso ? roce::Offload::on : roce::Offload::off;
-    options.slot = adapter_.slot;
+    options.slot = engine_.slot;
     try {
         endpoints_.push_back(std::make_unique<Place>(Place{&hca, roce::Endpoint(address, options), {}}));
     } catch (const Error& refused) {
@@ -91,7 +91,7 @@ bool RoceWire::open(const HcaConfig& hca) {
     }
     Place& made = *endpoints_.back();
     made.descriptors.push_back(made.endpoint.fd());
-    adapter_.watch(made.endpoint.fd(), Watched::packets, hca.index);
+    engine_.watch(made.endpoint.fd(), Watched::packets, hca.index);
     return true;
 }
 
@@ -107,7 +107,7 @@ bool RoceWire::join(const HcaConfig& hca, const Gid& group) {
         const int fd = at.endpoint.join(group);
         if (std::find(at.descriptors.begin(), at.descriptors.end(), fd) == at.descriptors.end()) {
             at.descriptors.push_back(fd);
-            adapter_.watch(fd, Watched::packets, hca.index);
+            engine_.watch(fd, Watched::packets, hca.index);
         }
     } catch (const Error&) {
         return false;
@@ -126,7 +126,7 @@ void RoceWire::stall(Qp& qp, std::uint64_t until) {
     if (f.stalled) return;
     f.stalled = true;
     stalled_.push_back(&qp);
-    adapter_.kick_by(until);
+    engine_.kick_by(until);
 }
 
 void RoceWire::forget(Qp& qp) {
@@ -186,7 +186,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
     roce::Outgoing both[2] = {out, {}};
     const bool carries =
         is_request(packet.op) && length >= 4 && qp.ack_due && qp.answers.empty() && qp.type() == IBV_QPT_RC;
-    if (carries) adapter_.make_acknowledgement(qp, both[1].packet);
+    if (carries) engine_.make_acknowledgement(qp, both[1].packet);
     const std::size_t taken = at->endpoint.send(destination(path), {both, carries ? 2u : 1u});
     if (taken == 2) {
         qp.ack_due = false;
@@ -221,7 +221,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
             roce::Outgoing& out = packets[i];
             const std::uint32_t index = w.sent + i, offset = index * qp.mtu,
                                 length = std::min(w.length - offset, qp.mtu);
-            adapter_.make_packet(qp, w, index, out.packet);
+            engine_.make_packet(qp, w, index, out.packet);
             if (index % 16 == 15) out.packet.ack_request = true;
             out.payload = &pieces[i * (sges.size() + 1)];
             out.pieces = pieces_of(sges, offset, length, &pieces[i * (sges.size() + 1)]);
@@ -230,7 +230,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
         }
         packets.back().packet.ack_request = true;
         const auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
-        add(counters_of(adapter_, *qp.context).sent_packets, taken);
+        add(counters_of(engine_, *qp.context).sent_packets, taken);
         w.sent += taken;
         qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
         const std::uint64_t now = now_ns();
@@ -248,7 +248,7 @@ bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
     Place* at = place(*qp.context->hca);
     if (at == nullptr) return true;
     const roce::Destination to = destination(*qp.path);
-    PortCounters& counters = counters_of(adapter_, *qp.context);
+    PortCounters& counters = counters_of(engine_, *qp.context);
     iovec pieces[batch];
     static thread_local std::vector<roce::Outgoing> packets;
     while (true) {
@@ -300,10 +300,10 @@ std::size_t RoceWire::poll() {
         // What was thrown away before anybody saw it: the endpoint's own count, shown as the port's.
         std::uint64_t dropped = 0;
         for (const std::uint64_t count : receiving_->endpoint.counters().dropped) dropped += count;
-        adapter_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
+        engine_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
     }
     receiving_ = nullptr;
-    if (arrived != 0) adapter_.talked = true;
+    if (arrived != 0) engine_.talked = true;
     if (stalled_.empty()) return arrived;
     const std::uint64_t now = now_ns();
     std::vector<Qp*> ready;
@@ -314,8 +314,8 @@ std::size_t RoceWire::poll() {
         return true;
     });
     for (Qp* qp : ready) {
-        if (qp->owes()) adapter_.owe(*qp);
-        adapter_.run(*qp);
+        if (qp->owes()) engine_.owe(*qp);
+        engine_.run(*qp);
     }
     return arrived;
 }
@@ -341,10 +341,10 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
     const Packet& packet = arrival.packet;
     const std::uint32_t index = packet.dest_qpn & (qps_per_process - 1);
     Qp* qp =
-        packet.dest_qpn != multicast_qpn && slot_of(packet.dest_qpn) == adapter_.slot ? adapter_.qps[index] : nullptr;
+        packet.dest_qpn != multicast_qpn && slot_of(packet.dest_qpn) == engine_.slot ? engine_.qps[index] : nullptr;
     if (packet.service == Service::cnp) {
         if (qp == nullptr || qp->flow == nullptr) return;
-        add(counters_of(adapter_, *qp->context).cnp_received);
+        add(counters_of(engine_, *qp->context).cnp_received);
         qp->flow->rate.notified(roce::Time{static_cast<std::int64_t>(now_ns())});
         return;
     }
@@ -352,23 +352,23 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
         qp->path->kind == Path::Kind::roce &&
         notifications_.due(qp->qpn, roce::Time{static_cast<std::int64_t>(now_ns())})) {
         static constexpr std::uint8_t zeros[roce::notification_bytes] = {};
-        add(counters_of(adapter_, *qp->context).cnp_sent);
+        add(counters_of(engine_, *qp->context).cnp_sent);
         send(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {}, 0, sizeof zeros, zeros);
     }
     const Gid source = arrival.source.ip, destination = arrival.destination;
-    adapter_.on_packet({packet,
-                        {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},
-                        nullptr,
-                        0,
-                        0,
-                        0,
-                        &source,
-                        &destination,
-                        arrival.traffic_class});
+    engine_.on_packet({packet,
+                       {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},
+                       nullptr,
+                       0,
+                       0,
+                       0,
+                       &source,
+                       &destination,
+                       arrival.traffic_class});
 }
 
 void RoceWire::foreign(std::uint32_t slot, const roce::Datagrams& datagrams) {
-    const std::shared_ptr<Peer> peer = adapter_.peer_at(slot);
+    const std::shared_ptr<Peer> peer = engine_.peer_at(slot);
     if (peer == nullptr || peer->state == Peer::State::dead) return;
     Forwarded header;
     header.traffic_class = datagrams.traffic_class;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/roce/rate.hpp"
 #include "hca/roce/socket.hpp"
 #include "hca/roce/window.hpp"
@@ -29,7 +29,7 @@ struct RoceFlow {
 
 class RoceWire final : public roce::Sink {
 public:
-    explicit RoceWire(Adapter& adapter) : adapter_(adapter) {}
+    explicit RoceWire(Engine& engine) : engine_(engine) {}
 
     // Whether the address belongs to this host, in this network namespace.
     static bool is_local(const Gid& gid);
@@ -75,7 +75,7 @@ private:
     void arrived(const roce::Arrival& arrival) override;
     void foreign(std::uint32_t slot, const roce::Datagrams& datagrams) override;
 
-    Adapter& adapter_;
+    Engine& engine_;
     std::vector<std::unique_ptr<Place>> endpoints_;
     Place* receiving_ = nullptr;
     std::vector<Qp*> stalled_;

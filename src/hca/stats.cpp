@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
@@ -23,7 +23,7 @@ std::string program_name() {
 
 }  // namespace
 
-void Adapter::write_stats() {
+void Engine::write_stats() {
     const std::string& file = config().stats_file;
     if (file.empty()) return;
     std::string text = "{\"pid\":" + std::to_string(getpid()) + ",\"program\":" + program_name() + ",\"hcas\":[";

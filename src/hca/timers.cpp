@@ -1,13 +1,13 @@
 // How long a queue pair waits for an answer or for room, and what happens then.
 #include <algorithm>
 
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 #include "hca/roce_wire.hpp"
 
 namespace loom::hca {
 
 // What may be lost does not wait for ever for a process that is stopped: others are behind it in the queue.
-bool Adapter::waited_enough(Qp& qp) {
+bool Engine::waited_enough(Qp& qp) {
     constexpr std::uint64_t long_enough_ns = 1'000'000'000;
     const std::uint64_t now = coarse_now_ns();
     if (qp.waits_since == 0) qp.waits_since = now;
@@ -16,7 +16,7 @@ bool Adapter::waited_enough(Qp& qp) {
 
 // Programs that end together often have a message more under way than they wait for. An adapter would go on repeating
 // it, and the error would come when nobody looks any more.
-void Adapter::give_up(Qp& qp) {
+void Engine::give_up(Qp& qp) {
     constexpr std::uint64_t longest_ns = 500'000'000;
     const std::uint64_t repeating = (4096ull << qp.attr.timeout) * (qp.attr.retry_cnt + 1u);
     qp.retries_left = 0;
@@ -26,7 +26,7 @@ void Adapter::give_up(Qp& qp) {
 
 // Until when the oldest packet may stay unanswered. RoCE looks earlier than the program's timeout, which only bounds
 // how long it goes on: a lost packet then costs milliseconds.
-std::uint64_t Adapter::retry_time(Qp& qp) {
+std::uint64_t Engine::retry_time(Qp& qp) {
     const std::uint64_t whole = 4096ull << qp.attr.timeout;
     if (qp.path->kind != Path::Kind::roce) return coarse_now_ns() + whole;
     RoceFlow& flow = roce->flow(qp);
@@ -35,7 +35,7 @@ std::uint64_t Adapter::retry_time(Qp& qp) {
 }
 
 // Sends the last packet that is on its way once more. False: it is the only one, or asks for an answer of its own.
-bool Adapter::probe(Qp& qp) {
+bool Engine::probe(Qp& qp) {
     const std::uint32_t last = (qp.sent_psn - 1) & psn_mask;
     if (psn_distance(last, qp.unacked_psn) <= 0) return false;
     const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
@@ -49,7 +49,7 @@ bool Adapter::probe(Qp& qp) {
     return true;
 }
 
-void Adapter::timed_out(Qp& qp, std::uint64_t now) {
+void Engine::timed_out(Qp& qp, std::uint64_t now) {
     qp.retry_at = 0;
     qp.asked_again = Qp::no_psn;
     if ((qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) || qp.sq_head == qp.sq_tail) return;

@@ -1,6 +1,5 @@
 #include "loom/transport/waiting.hpp"
 
-#include <immintrin.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "loom/base/error.hpp"
+#include "loom/base/scheduling.hpp"
 
 namespace loom::transport {
 
@@ -53,7 +53,7 @@ Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank) {
 
 void pause(Waiting how) {
     if (how == Waiting::spin)
-        _mm_pause();
+        pause_core();
     else
         sched_yield();
 }

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "hca/adapter.hpp"
 #include "hca/api.hpp"
+#include "hca/engine.hpp"
 
 namespace loom::hca {
 
@@ -127,7 +127,7 @@ protected:
         packet.psn = psn & psn_mask;
         packet.ack_request = true;
         packet.syndrome = syndrome;
-        Adapter& a = *adapter();
+        Engine& a = *engine();
         const Guard guard(a);
         a.on_packet({packet, payload, a.self.get()});
         a.settle(Acks::now);
@@ -135,10 +135,10 @@ protected:
 
     // The packet that the engine sent last, and how many it has sent to this process: its ring keeps them.
     static const Entry& last_sent() {
-        const Peer& self = *adapter()->self;
+        const Peer& self = *engine()->self;
         return self.out->entries[(self.tail - 1) % ring_entries];
     }
-    static std::uint64_t sent() { return adapter()->self->tail; }
+    static std::uint64_t sent() { return engine()->self->tail; }
 
     static bool poll(const Qp& qp, ibv_wc& wc) {
         return api::poll_cq(reinterpret_cast<ibv_cq*>(&qp.send_cq->abi), 1, &wc) == 1;

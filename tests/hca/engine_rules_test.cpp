@@ -43,7 +43,7 @@ protected:
         return packet;
     }
     static void take(const Packet& packet) {
-        Adapter& a = *adapter();
+        Engine& a = *engine();
         const Guard guard(a);
         a.on_packet({packet, {}, a.self.get()});
         a.settle(Acks::now);
@@ -78,7 +78,7 @@ TEST_F(EngineRules, AReceiverThatIsNotReadyIsLeftAloneForTheTimeItNames) {
         packet.dest_qpn = qp.qpn;
         packet.psn = requester_psn;
         packet.syndrome = static_cast<std::uint8_t>(syndrome_rnr | known.code);
-        Adapter& a = *adapter();
+        Engine& a = *engine();
         const Guard guard(a);
         const std::uint64_t before = now_ns();
 
@@ -97,7 +97,7 @@ TEST_F(EngineRules, AReceiverThatIsNotReadyIsAskedAsOftenAsAgreed) {
     refused(deaf, qp, requester_psn, syndrome_rnr);
     ASSERT_EQ(qp.state(), IBV_QPS_RTS) << "once more";
     {
-        Adapter& a = *adapter();
+        Engine& a = *engine();
         const Guard guard(a);
         a.run_timers(qp.rnr_until);
     }
@@ -113,7 +113,7 @@ TEST_F(EngineRules, WhatHasNoAnswerIsSentAsOftenAsAgreed) {
     qp.retries_left = qp.attr.retry_cnt = 1;
     qp.attr.timeout = 20;  // 4 s: the test is the clock
     post(qp, IBV_WR_SEND, 1, piece(0, 8));
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const auto over = [&] {
         const Guard guard(a);
         a.drain_self();
@@ -134,7 +134,7 @@ TEST_F(EngineRules, WhatTheOtherHasNotComeToIsNotLost) {
     Qp& qp = requester(deaf);
     qp.attr.timeout = 20;
     post(qp, IBV_WR_SEND, 1, piece(0, 8));
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
     qp.wire_position = a.self->tail + 1;
 
@@ -200,7 +200,7 @@ TEST_F(EngineRules, AnUnreliableWriteDoesNotOvertakeASend) {
     }
     to_rts(qp, responder_psn);
     memory_[4096] = 9;
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     {
         const Guard guard(a);
         qp.wire_position = ~0ull;  // the other has not come to it
@@ -300,7 +300,7 @@ TEST_F(EngineRules, AConnectionListensToItsPartnerAlone) {
     Qp& stranger = queue_pair(IBV_QPT_UC);
     Qp& qp = responder(from, IBV_QPT_UC);
     for (std::uint64_t id = 1; id <= 3; ++id) post_receive(qp, id, piece(0, 16));
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     Packet packet;
     packet.op = Op::send_only;
     packet.service = Service::uc;
@@ -348,7 +348,7 @@ TEST_F(EngineRules, WhatWasAskedBeforeARefusedRequestIsStillAnswered) {
     read.remote_address = reinterpret_cast<std::uint64_t>(memory_.data());
     read.rkey = mr_->rkey;
     read.dma_length = 8;
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     {
         const Guard guard(a);
         Packet nothing;

@@ -39,7 +39,7 @@ TEST_F(EngineTest, AMissingAnswerIsAskedForOnceWhateverElseArrives) {
     Qp& qp = requester(deaf);
     post(qp, IBV_WR_RDMA_READ, 1, piece(4096, 8));
     for (std::uint64_t id = 2; id < 6; ++id) post(qp, IBV_WR_SEND, id, piece(0, 8));
-    const auto& counter = counters_of(*adapter(), context_).retransmitted;
+    const auto& counter = counters_of(*engine(), context_).retransmitted;
 
     for (std::uint32_t i = 1; i < 5; ++i) arrive(deaf, qp, Op::acknowledge, requester_psn + i);
 
@@ -117,7 +117,7 @@ TEST_F(EngineTest, ARefusalWaitsForRoomInTheRing) {
     post(qp, IBV_WR_SEND, 1, piece(0, 8));  // nobody listens yet
     to_init(responder);
     to_rtr(responder, qp.qpn, requester_psn);
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     Packet request;
     request.op = Op::send_only;
     request.src_qpn = qp.qpn;
@@ -143,7 +143,7 @@ TEST_F(EngineTest, WhatWasReceivedIsAcknowledgedBeforeTheQueuePairGoes) {
         to_init(responder);
         to_rtr(responder, qp.qpn, requester_psn);
         post_receive(responder, 2, piece(4096, 64));
-        Adapter& a = *adapter();
+        Engine& a = *engine();
         {
             const Guard guard(a);
             a.attending = true;
@@ -181,7 +181,7 @@ TEST_F(EngineTest, NothingHappensToAQueuePairWhoseDestructionWaits) {
     ASSERT_EQ(event.event_type, IBV_EVENT_COMM_EST);
     std::erase(qps_, &qp.abi.qp_base);
     std::thread destruction([&] { EXPECT_EQ(api::destroy_qp(&qp.abi.qp_base), 0); });
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const auto known = [&] {
         const Guard guard(a);
         return a.qps[qp.qpn & (qps_per_process - 1)] != nullptr;
@@ -209,7 +209,7 @@ TEST_F(EngineTest, AClosedDeviceLeavesNothingThatCanBeReached) {
 
     ASSERT_EQ(api::close(other), 0);
 
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const std::uint32_t index = qp->qpn & (qps_per_process - 1);
     EXPECT_EQ(a.qps[index], nullptr);
     EXPECT_EQ(a.directory->qps[index].what.load(), 0u);
@@ -236,7 +236,7 @@ TEST_F(EngineTest, AGroupHearsEachDatagramOnce) {
     packet.dest_qpn = multicast_qpn;
     packet.src_qpn = qp.qpn;
     packet.qkey = 5;
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     {
         const Guard guard(a);
 
@@ -265,7 +265,7 @@ TEST_F(EngineTest, WhatWasPlacedCarriesNothing) {
     packet.rkey = mr_->rkey;
     packet.dma_length = 4;
     const std::vector<std::uint8_t> payload(64, 9);
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     {
         const Guard guard(a);
 
@@ -284,7 +284,7 @@ TEST_F(EngineTest, ASendQueueIsDrainedWhenWhatIsRepeatedIsAcknowledged) {
     attr.qp_state = IBV_QPS_SQD;
     ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE), 0);
     const std::uint8_t out_of_sequence = syndrome_nak;
-    const auto& packets = counters_of(*adapter(), context_).sent_packets;
+    const auto& packets = counters_of(*engine(), context_).sent_packets;
     const std::uint64_t before = packets.load();
 
     arrive(deaf, qp, Op::acknowledge, requester_psn, {}, out_of_sequence);

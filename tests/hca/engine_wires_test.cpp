@@ -30,7 +30,7 @@ protected:
     // One that speaks RoCE, with no endpoint to send from: packets are as good as lost.
     Qp& speaks_roce() {
         Qp& qp = requester(queue_pair(IBV_QPT_RC));
-        const Guard guard(*adapter());
+        const Guard guard(*engine());
         qp.path->kind = Path::Kind::roce;
         qp.path->peer = nullptr;
         qp.mtu = 1024;
@@ -46,7 +46,7 @@ protected:
 
 TEST_F(EngineWires, TheRingOfBytesHoldsWhatItHasRoomForAndSplitsNothing) {
     Qp& qp = requester(queue_pair(IBV_QPT_RC));
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
     const Guard guard(a);
     const auto send = [&](std::uint32_t length) {
@@ -75,7 +75,7 @@ TEST_F(EngineWires, AnEntryLongerThanAnyPayloadIsNotTaken) {
     packet.src_qpn = packet.dest_qpn = qp.qpn;
     packet.psn = responder_psn;
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
     ASSERT_TRUE(a.send(*a.self, packet, {}, 0, ring_mtu, *qp.path, 0, payload.data()));
 
@@ -88,7 +88,7 @@ TEST_F(EngineWires, AnEntryLongerThanAnyPayloadIsNotTaken) {
 
 TEST_F(EngineWires, TheWindowBoundsWhatIsUnderWayAndHalvesWithALoss) {
     Qp& qp = speaks_roce();
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
     const std::uint32_t window = a.roce->flow(qp).window.packets();
 
@@ -122,11 +122,11 @@ TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
     const timeval limit{10, 0};
     setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     {
-        const Guard guard(*adapter());
-        ASSERT_TRUE(adapter()->roce->open(ethernet));
+        const Guard guard(*engine());
+        ASSERT_TRUE(engine()->roce->open(ethernet));
         context_.hca = &ethernet;
         qp.path->dgid = other.ip;
-        adapter()->roce->flow(qp).window = roce::Window(5);
+        engine()->roce->flow(qp).window = roce::Window(5);
         qp.attr.timeout = 14;
         qp.retries_left = qp.attr.retry_cnt = 7;
     }
@@ -160,7 +160,7 @@ TEST_F(EngineWires, NoMoreReadsAreUnderWayThanWereAgreed) {
 
 TEST_F(EngineWires, MarkedPacketsAreToldToTheirSenderWhichSlowsDown) {
     Qp& qp = speaks_roce();
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
     roce::Sink& wire = *a.roce;
     const roce::Address other = *roce::parse_address("192.0.2.1");
@@ -183,7 +183,7 @@ TEST_F(EngineWires, MarkedPacketsAreToldToTheirSenderWhichSlowsDown) {
 }
 
 TEST_F(EngineWires, DatagramsOfAnotherProcessWaitUntilItIsConnected) {
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
     const std::uint32_t slot = a.slot == 5 ? 6 : 5;
     const std::shared_ptr<Peer> before = a.peers[slot], peer = std::make_shared<Peer>();
@@ -212,7 +212,7 @@ TEST_F(EngineWires, ADatagramsRouteHeaderIsThatOfItsPacket) {
     const Gid from4 = roce::parse_address("192.0.2.1")->ip, to4 = roce::parse_address("192.0.2.2")->ip;
     const Gid from6 = roce::parse_address("fd88::1")->ip, to6 = roce::parse_address("fd88::2")->ip;
     const std::vector<std::uint8_t> payload(8, 3);
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     const Guard guard(a);
 
     a.on_packet({packet, payload, nullptr, 0, 0, 0, &from4, &to4, 0x48});
@@ -238,7 +238,7 @@ TEST_F(EngineWires, AGroupThatWasLeftIsNotShownToOthers) {
     group.raw[15] = 9;
     const auto shown = [] {
         std::size_t count = 0;
-        for (const GroupEntry& entry : adapter()->directory->groups) count += entry.members.load() != 0;
+        for (const GroupEntry& entry : engine()->directory->groups) count += entry.members.load() != 0;
         return count;
     };
 
@@ -249,7 +249,7 @@ TEST_F(EngineWires, AGroupThatWasLeftIsNotShownToOthers) {
 }
 
 TEST_F(EngineWires, AnIndexThatIsUsedAgainHasAnotherKey) {
-    Adapter& a = *adapter();
+    Engine& a = *engine();
     ibv_mr* first = api::reg_mr(pd_, memory_.data(), 8, 0, 0);
     const std::uint32_t key = first->lkey, index = Mr::of(first).index;
     ASSERT_EQ(api::dereg_mr(first), 0);
@@ -287,7 +287,7 @@ TEST_F(EngineWires, MemoryIsMappedByOthersOnlyWhereItIsSharedAndSealed) {
         void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, kind, fd, static_cast<off_t>(page));
         EXPECT_NE(memory, MAP_FAILED);
         ibv_mr* mr = api::reg_mr(pd_, memory, page, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        const MrEntry& entry = adapter()->directory->mrs[Mr::of(mr).index];
+        const MrEntry& entry = engine()->directory->mrs[Mr::of(mr).index];
         const bool shown = entry.share_inode.load() != 0;
         if (shown) {
             EXPECT_EQ(entry.share_offset.load(), page);

@@ -7,6 +7,7 @@
 #include "hca/abi/device.hpp"
 #include "hca/abi/trace.hpp"
 #include "hca/api.hpp"
+#include "hca/roce/gid.hpp"
 
 namespace loom::hca::abi {
 
@@ -64,22 +65,18 @@ Route route_of(const ibv_grh& grh) {
         route.traffic_class = static_cast<std::uint8_t>(word >> 20);
     } else {
         const std::uint8_t* ipv4 = bytes + 20;
-        route.from = mapped_gid(ipv4 + 12);
-        route.to = mapped_gid(ipv4 + 16);
+        route.from = roce::mapped(ipv4 + 12);
+        route.to = roce::mapped(ipv4 + 16);
         route.traffic_class = ipv4[1];
     }
     return route;
-}
-
-bool is_multicast(const Gid& gid) {
-    return gid[0] == 0xff || (is_mapped(gid) && gid[12] >> 4 == 0xe);
 }
 
 // -1 when it is none of ours. An answer to a multicast goes out from the first address.
 int index_of(const HcaConfig& hca, const Gid& gid) {
     for (std::size_t i = 0; i < hca.gids.size(); ++i)
         if (hca.gids[i].gid == gid) return static_cast<int>(i);
-    return is_multicast(gid) ? 0 : -1;
+    return roce::is_multicast(gid) ? 0 : -1;
 }
 
 int check_ah(const HcaConfig& hca, const ibv_ah_attr& attr) {

@@ -14,7 +14,6 @@
 namespace loom::hca::roce {
 
 constexpr std::size_t max_header_bytes = 40;  // BTH and AtomicETH
-constexpr std::size_t max_trailer_bytes = 7;  // padding and CRC
 constexpr std::size_t max_payload_bytes = 4096;
 constexpr std::uint32_t multicast_qpn = 0xffffff;
 

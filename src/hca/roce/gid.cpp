@@ -15,16 +15,6 @@
 namespace loom::hca::roce {
 namespace {
 
-Gid mapped(const void* ipv4) {
-    Gid gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(gid.data() + 12, ipv4, 4);
-    return gid;
-}
-
-bool is_link_local(const Gid& gid) {
-    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
-}
-
 std::size_t mtu_of(int socket, const char* name) {
     ifreq request{};
     std::strncpy(request.ifr_name, name, IFNAMSIZ - 1);
@@ -97,6 +87,16 @@ Address from_socket_address(const sockaddr_storage& storage) {
     return address;
 }
 
+Gid mapped(const void* ipv4) {
+    Gid gid{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    std::memcpy(gid.data() + 12, ipv4, 4);
+    return gid;
+}
+
+bool is_link_local(const Gid& gid) {
+    return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
+}
+
 bool is_multicast(const Gid& gid) {
     return family(gid) == Family::ipv4 ? (gid[12] & 0xf0) == 0xe0 : gid[0] == 0xff;
 }
@@ -115,7 +115,7 @@ Gid multicast_ip(const Gid& group, Family endpoint) {
 std::size_t infiniband_mtu(std::size_t bytes, Family family) {
     // IP, UDP, BTH with RETH and immediate data (the longest headers before a payload), CRC.
     const std::size_t around = (family == Family::ipv4 ? 20u : 40u) + 8 + 32 + 4;
-    for (std::size_t mtu = 4096; mtu >= 256; mtu /= 2)
+    for (std::size_t mtu = 4096; mtu >= smallest_mtu; mtu /= 2)
         if (mtu + around <= bytes) return mtu;
     return 0;
 }

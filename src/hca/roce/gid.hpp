@@ -27,6 +27,9 @@ struct SocketAddress {
 SocketAddress to_socket_address(const Address& address);
 Address from_socket_address(const sockaddr_storage& storage);
 
+// ::ffff:a.b.c.d from the four bytes of an IPv4 address in network order.
+Gid mapped(const void* ipv4);
+bool is_link_local(const Gid& gid);
 bool is_multicast(const Gid& gid);
 
 // The IP address on which an endpoint of that family carries a multicast group: the group itself if it is of the
@@ -44,6 +47,7 @@ struct Interface {
 
 // The largest InfiniBand MTU (256, 512, ... 4096) whose packets fit into `bytes` with IP, UDP and all headers; 0: none
 // does.
+constexpr std::size_t smallest_mtu = 256;
 std::size_t infiniband_mtu(std::size_t bytes, Family family);
 
 // The addresses of the interfaces of this network namespace that are up. Read again when asked and older than `age`:

@@ -327,13 +327,6 @@ Offload Endpoint::offload() const {
 const EndpointCounters& Endpoint::counters() const {
     return state_->counters;
 }
-std::size_t Endpoint::receive_buffer_bytes() const {
-    int bytes = 0;
-    socklen_t size = sizeof bytes;
-    getsockopt(state_->socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, &size);
-    return static_cast<std::size_t>(bytes);
-}
-
 std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> packets) {
     State& state = *state_;
     SendSpace& sending = state.sending;

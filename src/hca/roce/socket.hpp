@@ -102,7 +102,6 @@ public:
     [[nodiscard]] const Address& local() const;
     [[nodiscard]] int fd() const;  // readable when something waits; for epoll
     [[nodiscard]] Offload offload() const;
-    [[nodiscard]] std::size_t receive_buffer_bytes() const;  // what the kernel gave: bounds what may be in flight to us
 
     // Sends to one destination and returns how many packets, from the first on, were taken; fewer than all only when
     // the socket buffer is full (try again once writable). Payloads are read while the call lasts. Runs of packets of

@@ -7,6 +7,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/parallel.hpp"
+#include "loom/base/scheduling.hpp"
 #include "sim/engines.hpp"
 
 namespace loom::sim::packet {
@@ -37,7 +38,7 @@ public:
         }
         for (unsigned spins = 0; spins < spin_limit; ++spins) {
             if (round_.load(std::memory_order_acquire) != round) return;
-            __builtin_ia32_pause();
+            pause_core();
         }
         while (round_.load(std::memory_order_acquire) == round) round_.wait(round, std::memory_order_acquire);
     }

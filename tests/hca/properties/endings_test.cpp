@@ -13,7 +13,7 @@ struct Pair {
     Meeting meeting;
     Address one, other;
     std::atomic<bool> begun{false};
-    std::atomic<bool> go_on{false};
+    std::atomic<bool> refused{false};
     std::atomic<std::uint32_t> taken{0};
 };
 
@@ -139,6 +139,7 @@ TEST(StoppedPeer, DoesNotKeepMemoryFromBeingDeregistered) {
             ASSERT_EQ(work.to(shared->one.memory, shared->one.rkey).post(node), 0);
             status = next(node.send_cq).status;
         }
+        shared->refused.store(true);
     });
     const pid_t owner = company.start([&] {
         Host host;
@@ -156,9 +157,8 @@ TEST(StoppedPeer, DoesNotKeepMemoryFromBeingDeregistered) {
         EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(20));
         std::fill(memory.bytes.begin(), memory.bytes.end(), std::uint8_t{0xa5});
         ASSERT_EQ(kill(writer, SIGCONT), 0);
-        usleep(20'000);
+        await([&] { return shared->refused.load(); }, "the writer's last word");
         EXPECT_EQ(std::count(memory.bytes.begin(), memory.bytes.end(), 0xa5), static_cast<std::ptrdiff_t>(size));
-        shared->go_on.store(true);
     });
 
     EXPECT_EQ(company.wait(owner), 0);

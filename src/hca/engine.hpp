@@ -41,7 +41,7 @@ enum class Watched : std::uint8_t { listener, bell, caller, peer, process, packe
 
 enum class Acks : std::uint8_t { now, may_wait };
 
-struct Adapter {
+struct Engine {
     EngineLock mutex;
     std::condition_variable_any acknowledged;  // of events
 
@@ -107,11 +107,11 @@ struct Adapter {
     std::uint64_t first_poll = 0;  // of those, ns
     std::uint32_t since_timers = 0;
 
-    explicit Adapter();
-    ~Adapter();
-    Adapter(const Adapter&) = delete;
+    explicit Engine();
+    ~Engine();
+    Engine(const Engine&) = delete;
 
-    // --- adapter.cpp: life, thread, progress
+    // --- engine.cpp: life, thread, progress
     int start(const Config& config);
     void stop();
     void abandon(const Context& context);  // that is being closed
@@ -247,28 +247,28 @@ struct Adapter {
 };
 
 // The engine of this process, or null while no device is open. After a fork the child has none.
-Adapter* adapter();
+Engine* engine();
 // The same, when it is the one that the device was opened with. In the child of a fork the objects it has inherited
 // have none, also after it has opened a device of its own.
-inline Adapter* adapter_of(ibv_context* context) {
-    Adapter* a = adapter();
+inline Engine* engine_of(ibv_context* context) {
+    Engine* a = engine();
     return a != nullptr && Context::of(context).engine == a ? a : nullptr;
 }
 
 // Holds the mutex; on the way out rings the bells of those written to, and tells of events.
 class Guard {
 public:
-    explicit Guard(Adapter& adapter) : adapter_(adapter), lock_(adapter.mutex) {}
+    explicit Guard(Engine& engine) : engine_(engine), lock_(engine.mutex) {}
     ~Guard() {
-        if (!adapter_.touched.empty()) adapter_.ring_bells();
-        if (adapter_.signals_due != 0) write_signals();
+        if (!engine_.touched.empty()) engine_.ring_bells();
+        if (engine_.signals_due != 0) write_signals();
     }
     std::unique_lock<EngineLock>& lock() { return lock_; }
 
 private:
     void write_signals();
 
-    Adapter& adapter_;
+    Engine& engine_;
     std::unique_lock<EngineLock> lock_;
 };
 
@@ -278,8 +278,8 @@ void take_event(int fd);
 std::uint64_t now_ns();         // monotonic
 std::uint64_t coarse_now_ns();  // the same clock, some milliseconds behind, a few ns to read
 
-inline PortCounters& counters_of(Adapter& adapter, const Context& context) {
-    return adapter.directory->counters[context.hca->index];
+inline PortCounters& counters_of(Engine& engine, const Context& context) {
+    return engine.directory->counters[context.hca->index];
 }
 // Counters have one writer: no locked instruction is needed.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {

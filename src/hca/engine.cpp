@@ -1,5 +1,5 @@
 // The engine's life, its thread, and the round that takes in and sends out.
-#include "hca/adapter.hpp"
+#include "hca/engine.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ namespace loom::hca {
 
 namespace {
 
-std::atomic<Adapter*> current{nullptr};
+std::atomic<Engine*> current{nullptr};
 std::mutex opening;  // of the first and last device
 
 constexpr std::uint64_t tick_ns = 300'000;               // between looks while the program polls
@@ -55,10 +55,10 @@ std::uint64_t read_clock(clockid_t clock) {
 
 void before_fork() {
     opening.lock();
-    if (Adapter* a = current.load(std::memory_order_acquire)) a->mutex.lock();
+    if (Engine* a = current.load(std::memory_order_acquire)) a->mutex.lock();
 }
 void after_fork_in_parent() {
-    if (Adapter* a = current.load(std::memory_order_acquire)) a->mutex.unlock();
+    if (Engine* a = current.load(std::memory_order_acquire)) a->mutex.unlock();
     opening.unlock();
 }
 void after_fork_in_child() {
@@ -67,7 +67,7 @@ void after_fork_in_child() {
 }
 
 void at_exit() {
-    Adapter* a = current.load(std::memory_order_acquire);
+    Engine* a = current.load(std::memory_order_acquire);
     if (a == nullptr) return;
     // The thread holds it for moments; a program that exits inside of a call, from a signal handler, for ever.
     const std::uint64_t until = now_ns() + exit_patience_ns;
@@ -85,13 +85,13 @@ void at_exit() {
 
 }  // namespace
 
-Adapter* adapter() {
+Engine* engine() {
     return current.load(std::memory_order_acquire);
 }
 
 std::vector<Counter> own_counters(std::uint32_t hca) {
     const std::lock_guard lock(opening);  // the engine must not go while it is read
-    const Adapter* a = adapter();
+    const Engine* a = engine();
     static const PortCounters nothing{};
     return named_counters(a == nullptr ? nothing : a->directory->counters[hca]);
 }
@@ -103,16 +103,16 @@ std::uint64_t coarse_now_ns() {
     return read_clock(CLOCK_MONOTONIC_COARSE);
 }
 
-Adapter::Adapter() : qps(qps_per_process, nullptr) {}
+Engine::Engine() : qps(qps_per_process, nullptr) {}
 
-Adapter::~Adapter() {
+Engine::~Engine() {
     for (const int fd : {listener, spare, directory_fd, bell, quiet_set, whole_set})
         if (fd >= 0) ::close(fd);
     for (const int fd : callers) ::close(fd);
     if (directory != nullptr) munmap(directory, sizeof(Directory));
 }
 
-void Adapter::watch(int fd, Watched what, std::uint32_t which) {
+void Engine::watch(int fd, Watched what, std::uint32_t which) {
     if (fd < 0) return;
     epoll_event event{};
     event.events = EPOLLIN | EPOLLRDHUP;
@@ -126,11 +126,11 @@ void Adapter::watch(int fd, Watched what, std::uint32_t which) {
     if (what != Watched::packets) add(quiet_set);
 }
 
-void Adapter::unwatch(int fd) {
+void Engine::unwatch(int fd) {
     for (const int set : {whole_set, quiet_set}) epoll_ctl(set, EPOLL_CTL_DEL, fd, nullptr);
 }
 
-int Adapter::start(const Config& settings) {
+int Engine::start(const Config& settings) {
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
     faults = settings.faults;
     faulty = faults.any();
@@ -173,7 +173,7 @@ int Adapter::start(const Config& settings) {
     return 0;
 }
 
-void Adapter::stop() {
+void Engine::stop() {
     {
         const Guard guard(*this);
         stopping = true;
@@ -192,7 +192,7 @@ void Adapter::stop() {
 
 // What a program leaves behind when it closes a device must not be reached any more. The memory stays: it is the
 // program's to give back.
-void Adapter::abandon(const Context& context) {
+void Engine::abandon(const Context& context) {
     progress();  // what has come before the end counts, and is acknowledged
     for (Qp*& qp : qps) {
         if (qp == nullptr || qp->context != &context) continue;
@@ -209,17 +209,17 @@ void Adapter::abandon(const Context& context) {
     }
 }
 
-void Adapter::kick() {
+void Engine::kick() {
     if (!asleep.load(std::memory_order_relaxed)) return;
     asleep.store(false, std::memory_order_relaxed);
     eventfd_write(bell, 1);
 }
 
-void Adapter::kick_by(std::uint64_t at) {
+void Engine::kick_by(std::uint64_t at) {
     if (sleeps_until == 0 || at < sleeps_until) kick();
 }
 
-void Adapter::attend() {
+void Engine::attend() {
     polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (attending.load(std::memory_order_relaxed)) return;
     if (idle_polls++ == 0) first_poll = now_ns();
@@ -233,7 +233,7 @@ void Adapter::attend() {
     kick();
 }
 
-void Adapter::hand_over() {
+void Engine::hand_over() {
     waits_for_events.store(true, std::memory_order_relaxed);
     idle_polls = 0;
     if (!attending.load(std::memory_order_relaxed)) return;
@@ -241,7 +241,7 @@ void Adapter::hand_over() {
     eventfd_write(bell, 1);
 }
 
-void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
+void Engine::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
     field = at;
     if (!qp.listed_timer) {
         qp.listed_timer = true;
@@ -251,7 +251,7 @@ void Adapter::start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at) {
     if (&field == &qp.rnr_until || qp.path->kind == Path::Kind::roce || up.size() == 1) kick_by(at);
 }
 
-void Adapter::run_timers(std::uint64_t now) {
+void Engine::run_timers(std::uint64_t now) {
     for (std::size_t i = 0; i < timed.size();) {
         Qp& qp = *timed[i];
         if (qp.rnr_until != 0 && now >= qp.rnr_until) {
@@ -270,7 +270,7 @@ void Adapter::run_timers(std::uint64_t now) {
 }
 
 // When the thread has to look again, in ns; 0: when something happens.
-std::uint64_t Adapter::next_deadline() const {
+std::uint64_t Engine::next_deadline() const {
     std::uint64_t at = 0;
     const auto sooner = [&](std::uint64_t candidate) {
         if (candidate != 0 && (at == 0 || candidate < at)) at = candidate;
@@ -288,7 +288,7 @@ std::uint64_t Adapter::next_deadline() const {
     return at;
 }
 
-void Adapter::run_blocked(Peer& peer) {
+void Engine::run_blocked(Peer& peer) {
     if (peer.broken) return lose(peer);
     std::vector<Qp*> waiting;
     waiting.swap(peer.blocked);
@@ -300,7 +300,7 @@ void Adapter::run_blocked(Peer& peer) {
 }
 
 // Who waits for a process that does not answer looks now and then whether it has waited enough: datagrams may be lost.
-void Adapter::run_silent() {
+void Engine::run_silent() {
     std::vector<std::uint32_t> slots_now;
     slots_now.swap(silent);
     for (const std::uint32_t other : slots_now)
@@ -309,7 +309,7 @@ void Adapter::run_silent() {
 
 // While messages come in, plain acknowledgements wait a little: several become one, and on RoCE the program's own next
 // packet carries them along. Only while the program polls, so that the thread looks soon, whatever the program does.
-void Adapter::settle(Acks acks) {
+void Engine::settle(Acks acks) {
     const bool hold = acks == Acks::may_wait && attending.load(std::memory_order_relaxed);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < owing.size(); ++i) {
@@ -324,14 +324,14 @@ void Adapter::settle(Acks acks) {
     owing.resize(kept);
 }
 
-void Adapter::drain_self() {
+void Engine::drain_self() {
     for (unsigned rounds = 0; self->has_mail() && rounds < 64; ++rounds) {
         drain(*self);
         settle(Acks::now);
     }
 }
 
-void Adapter::progress(Acks acks) {
+void Engine::progress(Acks acks) {
     if (!late.empty()) deliver_late();
     bool arrived = false;
     for (std::size_t i = 1; i < up.size(); ++i) {  // the first is ourselves
@@ -350,7 +350,7 @@ void Adapter::progress(Acks acks) {
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
 }
 
-std::uint64_t Adapter::nap_ns(std::uint64_t now) {
+std::uint64_t Engine::nap_ns(std::uint64_t now) {
     Moderation::State state;
     std::erase_if(far_writes, [&](std::uint32_t qpn) {
         const Qp* qp = qps[qpn & (qps_per_process - 1)];
@@ -371,8 +371,8 @@ std::uint64_t Adapter::nap_ns(std::uint64_t now) {
     return moderation.nap_ns(far_bytes_in, far_bytes_acknowledged, state, now);
 }
 
-void Adapter::serve() {
-    if (!config().realtime || !take_real_time_priority()) ask_for_short_slices();
+void Engine::serve() {
+    if (!config().realtime || take_real_time_priority(pthread_self()) != 0) ask_for_short_slices();
     bool packets = false;  // came, and woke us
     std::uint64_t seen_polls = 0, looked_at = 0, polls_when_busy = 0;
     bool polled = false;
@@ -485,7 +485,7 @@ void Adapter::serve() {
 
 // Stays awake for a while after work came in: more may follow. Not when the processes that talk are more than the
 // cores.
-void Adapter::linger() {
+void Engine::linger() {
     static const long cores = sysconf(_SC_NPROCESSORS_ONLN);  // glibc reads a file for it
     std::uint64_t until = now_ns() + linger_ns, seen = polls.load(std::memory_order_relaxed);
     while (now_ns() < until) {
@@ -505,14 +505,14 @@ namespace api {
 
 int open(Context& context, const HcaConfig& hca) try {
     const std::lock_guard lock(opening);
-    Adapter* a = current.load(std::memory_order_acquire);
+    Engine* a = current.load(std::memory_order_acquire);
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     if (fd < 0) return errno;
     if (a == nullptr) {
         static const bool registered =
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && std::atexit(at_exit) == 0;
         if (!registered) return ::close(fd), ENOMEM;
-        auto fresh = std::make_unique<Adapter>();
+        auto fresh = std::make_unique<Engine>();
         if (const int error = fresh->start(config()); error != 0) return ::close(fd), error;
         a = fresh.release();
         current.store(a, std::memory_order_release);
@@ -530,7 +530,7 @@ int open(Context& context, const HcaConfig& hca) try {
 
 int close(Context& context) {
     const std::lock_guard lock(opening);
-    Adapter* a = adapter_of(context.abi());
+    Engine* a = engine_of(context.abi());
     ::close(context.async.fd);
     if (a == nullptr) return 0;
     {
@@ -545,7 +545,7 @@ int close(Context& context) {
 }
 
 void forked() {
-    Adapter* a = current.exchange(nullptr, std::memory_order_acq_rel);
+    Engine* a = current.exchange(nullptr, std::memory_order_acq_rel);
     if (a == nullptr) return;
     // The engine stays behind as it is: its thread, its memory and its mutex are the parent's. Its descriptors must not
     // keep the parent's connections open.
