@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "loom/base/error.hpp"
@@ -20,16 +22,41 @@ void find(void* handle, const char* name, Function& function) {
     if (function == nullptr) throw IoError(std::string("no ") + name + " in the verbs library");
 }
 
+// The shared library into which this code was linked; empty when it is the program itself.
+fs::path own_library() {
+    Dl_info info{};
+    if (dladdr(reinterpret_cast<const void*>(&own_library), &info) == 0 || info.dli_fname == nullptr) return {};
+    const fs::path self = info.dli_fname;
+    return self.extension() == ".so" ? self : fs::path();
+}
+
 // The folder of the program or shared library into which this code was linked; empty when nobody knows.
 fs::path own_folder() {
     std::error_code gone;
-    Dl_info info{};
-    if (dladdr(reinterpret_cast<const void*>(&own_folder), &info) != 0 && info.dli_fname != nullptr &&
-        fs::path(info.dli_fname).extension() == ".so")
-        if (const fs::path self = fs::canonical(info.dli_fname, gone); !gone) return self.parent_path();
+    if (const fs::path library = own_library(); !library.empty())
+        if (const fs::path self = fs::canonical(library, gone); !gone) return self.parent_path();
     // A program's name is as it was called; /proc has the file.
     const fs::path program = fs::read_symlink("/proc/self/exe", gone);
     return gone ? fs::path() : program.parent_path();
+}
+
+// Where the system's linker would look for us: LD_LIBRARY_PATH, the run path of the program or library that this code
+// is part of (which the CMake package sets to where it is installed), the system's folders.
+std::vector<fs::path> linker_folders() {
+    const fs::path library = own_library();
+    void* const self = dlopen(library.empty() ? nullptr : library.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    Dl_serinfo size{};
+    std::vector<fs::path> folders;
+    if (self == nullptr) return folders;
+    if (dlinfo(self, RTLD_DI_SERINFOSIZE, &size) == 0) {
+        std::vector<std::max_align_t> memory(size.dls_size / sizeof(std::max_align_t) + 1);
+        auto* const all = reinterpret_cast<Dl_serinfo*>(memory.data());
+        std::memcpy(all, &size, sizeof size);
+        if (dlinfo(self, RTLD_DI_SERINFO, all) == 0)
+            for (unsigned i = 0; i < all->dls_cnt; ++i) folders.emplace_back(all->dls_serpath[i].dls_name);
+    }
+    dlclose(self);
+    return folders;
 }
 
 bool lists_devices(const Functions& functions) {
@@ -111,7 +138,10 @@ fs::path soft_library() {
     std::vector<fs::path> places;
     if (const fs::path folder = own_folder(); !folder.empty())
         places = {folder / name, folder / "lib" / name, folder / "../lib" / name, folder / "../../lib" / name};
+    for (const fs::path& folder : linker_folders()) places.push_back(folder / name);
     places.push_back(fs::path(LOOM_LIBRARY_FOLDER) / name);
+    if (const char* folder = std::getenv(libraries_variable); folder != nullptr && *folder != '\0')
+        places.push_back(fs::path(folder) / name);
     std::error_code gone;
     for (const fs::path& place : places)
         if (fs::exists(place, gone)) return fs::canonical(place);

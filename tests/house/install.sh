@@ -32,6 +32,16 @@ int main() {
     world->close();
 }
 END
-"$cmake" -S "$folder/user" -B "$folder/user/build" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
-"$cmake" --build "$folder/user/build" >/dev/null
-test "$(LOOM_VERBS_LIBRARY="$folder/lib/libloom-verbs.so" "$folder/bin/loom" run -n 2 "$folder/user/build/user")" = "2 ranks"
+"$cmake" -S "$folder/user" -B "$folder/user/a/build" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
+"$cmake" --build "$folder/user/a/build" >/dev/null
+user=$folder/user/a/build/user
+test "$("$folder/bin/loom" run -n 2 "$user")" = "2 ranks"
+test "$("$user")" = "1 ranks"
+# Plug-ins, too, whoever starts the ranks.
+test "$(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 "$user")" = "2 ranks"
+# The installation has moved: the program's run path leads nowhere, but `loom run` tells ranks where its libraries are.
+mkdir "$folder/moved"
+mv "$folder/bin" "$folder/lib" "$folder/moved"
+test "$("$folder/moved/bin/loom" run -n 2 "$user")" = "2 ranks"
+if "$user" 2>"$folder/why"; then exit 1; fi
+grep -q "cannot find libloom-verbs.so" "$folder/why"

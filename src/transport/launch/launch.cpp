@@ -17,6 +17,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/transport/bootstrap.hpp"
+#include "loom/verbs/functions.hpp"
 #include "transport/launch/exchange.hpp"
 #include "transport/launch/guard.hpp"
 #include "transport/launch/process.hpp"
@@ -119,6 +120,15 @@ std::vector<int> our_cores() {
     return cores;
 }
 
+// Where programs that are not beside their libraries can find ours; empty when we have none.
+std::string folder_of_libraries() {
+    try {
+        return verbs::soft_library().parent_path().string();
+    } catch (const Error&) {
+        return {};
+    }
+}
+
 class Job {
 public:
     explicit Job(const Launch& launch)
@@ -175,6 +185,7 @@ private:
 
     const Launch& launch_;
     Clock::time_point begin_ = Clock::now();
+    const std::string libraries_ = folder_of_libraries();
     Signals signals_;
     Heir heir_;
     Guard guard_;
@@ -227,6 +238,7 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     start.environment = {{"LOOM_RUN", std::to_string(ends[1])},
                          {"LOOM_RANK", std::to_string(number)},
                          {"LOOM_SIZE", std::to_string(launch_.ranks)}};
+    if (!libraries_.empty()) start.environment.emplace_back(verbs::libraries_variable, libraries_);
     start.input = input_of(number, theirs);
     if (launch_.output == RankOutput::tagged) {
         start.output = stream(number, STDOUT_FILENO, theirs);
