@@ -36,6 +36,7 @@ void apply(const VerbsSettings& settings) {
     set(stats, from_here(settings.stats));
     if (settings.roce_port != 0) set(roce_port, std::to_string(settings.roce_port));
     if (settings.no_gso) set(gso, "0");
+    if (settings.no_shared) set(shared, "0");
     if (settings.no_ptracer) set(ptracer, "0");
     if (settings.realtime) set(realtime, "1");
     hca::check_environment();

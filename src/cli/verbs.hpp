@@ -13,7 +13,7 @@ namespace loom::cli {
 struct VerbsSettings {
     std::string hcas, trace, fault, stats;
     int roce_port = 0;
-    bool no_gso = false, no_ptracer = false, realtime = false;
+    bool no_gso = false, no_shared = false, no_ptracer = false, realtime = false;
 };
 
 void add_hcas_option(CLI::App& app, VerbsSettings& settings);

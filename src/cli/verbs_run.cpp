@@ -33,7 +33,7 @@ void preload(const std::string& library) {
 nlohmann::ordered_json environment() {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
     using namespace hca::variable;
-    for (const char* name : {"LD_PRELOAD", hcas, trace, fault, roce_port, gso, ptracer, realtime, stats})
+    for (const char* name : {"LD_PRELOAD", hcas, trace, fault, roce_port, gso, shared, ptracer, realtime, stats})
         if (const char* value = std::getenv(name); value != nullptr) object[name] = value;
     return object;
 }
@@ -71,7 +71,8 @@ void add_verbs_run(CLI::App& verbs) {
         ->required();
     add_hcas_option(*app, settings);
     app->add_flag("--trace{1}", settings.trace, "Print every call, on standard error, or into a file: --trace=FILE");
-    app->add_option("--fault", settings.fault, "Break things: seed=N,drop=P,delay=TIME,error=P, any of them")
+    app->add_option("--fault", settings.fault,
+                    "Break things: seed=N,drop=P,datagrams=P,delay=TIME,error=P, any of them")
         ->type_name("LIST");
     app->add_option("--stats", settings.stats, "Append each process's counters to FILE when it exits, a JSON line each")
         ->type_name("FILE");
@@ -79,6 +80,8 @@ void add_verbs_run(CLI::App& verbs) {
         ->check(CLI::Range(1, 65535))
         ->type_name("PORT");
     app->add_flag("--no-gso", settings.no_gso, "No UDP segmentation offload: one packet, one datagram in a capture");
+    app->add_flag("--no-shared", settings.no_shared,
+                  "No shared memory between processes of this host: RoCE adapters send packets, which can be captured");
     app->add_flag("--realtime", settings.realtime, "The adapter's thread asks for a real-time priority");
     app->add_flag("--no-ptracer", settings.no_ptracer, "Do not let others of this user copy from and to the program");
     app->add_flag("--json", options->common.json,
@@ -88,11 +91,11 @@ void add_verbs_run(CLI::App& verbs) {
         "command's. Refused with exit code 2: static programs and those with setuid, setgid or capabilities, into "
         "which\n"
         "no library can be preloaded. Every option stands for a variable of the environment that may be set instead\n"
-        "(LOOM_VERBS_HCAS, _TRACE, _FAULT, _STATS, _ROCE_PORT, _GSO, _PTRACER); the library itself is found beside "
-        "loom or\n"
-        "by LOOM_VERBS_LIBRARY.\n"
+        "(LOOM_VERBS_HCAS, _TRACE, _FAULT, _STATS, _ROCE_PORT, _GSO, _SHARED, _REALTIME, _PTRACER); the library "
+        "itself\n"
+        "is found beside loom or by LOOM_VERBS_LIBRARY.\n"
         "\n"
-        "  loom verbs run -- ibv_rc_pingpong &\n"
+        "  loom verbs run -- ibv_rc_pingpong &  sleep 1\n"
         "  loom verbs run -- ibv_rc_pingpong localhost\n"
         "  loom verbs run --hcas 2 -- ibv_devinfo\n"
         "  loom verbs run --fault seed=7,error=0.01 -- ./my-tests    do my error paths work?");

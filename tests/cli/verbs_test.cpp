@@ -44,7 +44,7 @@ std::string static_program(unsigned char bits = ELFCLASS64) {
 TEST(VerbsRun, SaysInJsonWhatItWouldDo) {
     const Outcome outcome = loom_program(
         "verbs run --json --hcas ib,ib --trace=calls.txt --fault seed=3,drop=0.5 --stats s --roce-port 5000 --no-gso "
-        "--no-ptracer --realtime -- sh -c 'exit 1'");
+        "--no-shared --no-ptracer --realtime -- sh -c 'exit 1'");
 
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     const json object = json::parse(outcome.out);
@@ -59,6 +59,7 @@ TEST(VerbsRun, SaysInJsonWhatItWouldDo) {
     EXPECT_EQ(environment["LOOM_VERBS_STATS"], std::filesystem::absolute("s").string());
     EXPECT_EQ(environment["LOOM_VERBS_ROCE_PORT"], "5000");
     EXPECT_EQ(environment["LOOM_VERBS_GSO"], "0");
+    EXPECT_EQ(environment["LOOM_VERBS_SHARED"], "0");
     EXPECT_EQ(environment["LOOM_VERBS_PTRACER"], "0");
     EXPECT_EQ(environment["LOOM_VERBS_REALTIME"], "1");
 }
