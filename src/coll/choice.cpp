@@ -47,8 +47,13 @@ std::vector<Rule> parse_rules(std::string_view text) {
             throw UsageError("LOOM_COLL: " + std::string(entry) + ": expected OPERATION=ALGORITHM[:SEGMENT[:WAYS]]");
         const std::string_view name = cut(value, ':');
         const std::string_view segment = cut(value, ':');
-        Rule rule{parse_collective(what), {}};
-        rule.chosen.algorithm = &find_algorithm(rule.what, name);
+        Rule rule;
+        try {
+            rule.what = parse_collective(what);
+            rule.chosen.algorithm = &find_algorithm(rule.what, name);
+        } catch (const UsageError& error) {
+            throw UsageError("LOOM_COLL: " + std::string(entry) + ": " + error.what());
+        }
         rule.chosen.why = "LOOM_COLL";
         rule.chosen.tuning = {parse_number<std::uint64_t>(segment, entry), parse_number<std::uint32_t>(value, entry)};
         rules.push_back(rule);

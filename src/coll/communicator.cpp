@@ -103,7 +103,7 @@ void Communicator::State::exchange(std::span<const std::byte> mine, std::span<st
 // Everyone proposes the lowest it has free; the highest of those is taken if it is free everywhere. It is in use from
 // the moment we say that it is free: another thread may be agreeing on one for another communicator.
 std::uint32_t Communicator::State::agree_on_context() {
-    std::uint32_t floor = 1;
+    std::uint32_t floor = first_context;
     while (floor < contexts) {
         std::uint32_t proposal = floor;
         {
@@ -123,7 +123,8 @@ std::uint32_t Communicator::State::agree_on_context() {
         if (is_free) give_up_context(agreed);
         floor = agreed + 1;
     }
-    throw Error("there are too many communicators: all " + std::to_string(contexts) + " contexts are in use");
+    throw Error("there are too many communicators: all " + std::to_string(contexts - first_context) +
+                " contexts are in use");
 }
 
 void Communicator::State::give_up_context(std::uint32_t number) {
@@ -155,7 +156,7 @@ const Group& Communicator::group() const {
     return state_->group;
 }
 
-Rank Communicator::of_world(Rank member) const {
+Rank Communicator::world_rank(Rank member) const {
     if (member.value >= size()) throw UsageError("a communicator has no rank " + std::to_string(member.value));
     return state_->members[member.value];
 }
@@ -299,7 +300,9 @@ MemoryBlock Communicator::allocate_bytes(std::size_t bytes) const {
 
 Communicator Communicator::with_context(World& world, std::span<const Rank> members, std::uint32_t context,
                                         std::vector<Neighbours> neighbours, std::optional<Grid> grid) {
-    if (context >= contexts) throw UsageError("a context has 20 bits");
+    if (context < first_context || context >= contexts)
+        throw UsageError("a context of a communicator is one of " + std::to_string(first_context) + " to " +
+                         std::to_string(contexts - 1));
     for (const Rank member : members)
         if (member.value >= world.size()) throw UsageError("a member must be a rank of the world");
     return Communicator(

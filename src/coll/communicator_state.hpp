@@ -13,7 +13,6 @@
 namespace loom::coll {
 
 // Transport tag: context (20 bits), sequence (20), tag of the operation (24).
-inline constexpr std::uint32_t contexts = 1u << 20;
 inline constexpr std::uint32_t sequences = 1u << 19;  // the other half belongs to persistent operations
 inline constexpr std::uint32_t first_persistent = 1u << 19;
 // By its tag. All starts of a persistent operation have the same one: a datagram that comes late must not be taken for

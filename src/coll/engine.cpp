@@ -19,8 +19,8 @@ namespace {
 // How often a look that found nothing is followed by one for ranks that are gone.
 constexpr std::uint32_t looks_between_losses = 256;
 
-std::exception_ptr lost_error(Rank who) {
-    return std::make_exception_ptr(transport::RankLost(who, "rank " + std::to_string(who.value) + " is gone"));
+std::exception_ptr lost_error(Rank who, const transport::Transport& transport) {
+    return std::make_exception_ptr(transport::loss_of(who, transport));
 }
 
 // Whoever hears of a loss soon ends, and is lost to others: the first of them is the one to name.
@@ -28,7 +28,7 @@ std::exception_ptr error_of(const Message& message, Rank peer, const Prepared& p
                             const transport::Transport& transport) {
     if (message.outcome == Message::Outcome::lost) {
         const Rank first = transport.lost().value_or(peer);
-        return lost_error(prepared.has_member(first) ? first : peer);
+        return lost_error(prepared.has_member(first) ? first : peer, transport);
     }
     return std::make_exception_ptr(Error("a message between this rank and rank " + std::to_string(peer.value) +
                                          " was not as long as expected: do all ranks call with the same sizes?"));
@@ -44,7 +44,7 @@ Execution::Execution(Engine& engine, Prepared& prepared)
       ready_(program_.steps.size()),
       messages_(program_.messages) {
     for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
-        const Step& step = program_.steps[i];
+        const ProgramStep& step = program_.steps[i];
         if (step.kind != OpKind::send && step.kind != OpKind::receive) continue;
         Message& message = messages_[step.message];
         message.finished = message_finished;
@@ -62,14 +62,14 @@ Execution::~Execution() {
 }
 
 inline void Execution::complete(std::uint32_t number) {
-    const Step& step = program_.steps[number];
+    const ProgramStep& step = program_.steps[number];
     --remaining_;
     if (!fragments_.empty()) [[unlikely]]
         if (std::exchange(fragments_[number], Fragment::here) == Fragment::heard) return;
     release_successors(step);
 }
 
-inline void Execution::release_successors(const Step& step) {
+inline void Execution::release_successors(const ProgramStep& step) {
     const std::uint32_t* successor = program_.successors.data() + step.first_successor;
     for (std::uint32_t i = 0; i < step.successors; ++i)
         if (--waits_[successor[i]] == 0) ready_[tail_++] = successor[i];
@@ -77,7 +77,7 @@ inline void Execution::release_successors(const Step& step) {
 
 // The first stage of a multicast broadcast, at its root: all it sends, to all.
 void Execution::send_to_all(transport::Multicast& multicast) {
-    for (const Step& step : program_.steps) {
+    for (const ProgramStep& step : program_.steps) {
         if (step.kind == OpKind::receive) return;
         if (step.kind == OpKind::send && step.bytes <= multicast.largest())
             multicast.send(transport::Tag{tag}, step.tag, {at(step.from_buffer, step.from), step.bytes});
@@ -87,7 +87,7 @@ void Execution::send_to_all(transport::Multicast& multicast) {
 // A fragment that came by multicast is as good as one that was received: what waits for that may begin.
 void Execution::hear(std::uint32_t fragment, std::span<const std::byte> data) {
     for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
-        const Step& step = program_.steps[i];
+        const ProgramStep& step = program_.steps[i];
         if (step.kind != OpKind::receive || step.tag != fragment) continue;
         if (fragments_[i] != Fragment::missing || step.bytes != data.size()) return;
         fragments_[i] = Fragment::heard;
@@ -102,7 +102,7 @@ void Execution::run() {
     transport::Transport& transport = engine_.transport_;
     while (head_ != tail_) {
         const std::uint32_t number = ready_[head_++];
-        const Step& step = program_.steps[number];
+        const ProgramStep& step = program_.steps[number];
         switch (step.kind) {
             case OpKind::send:
             case OpKind::receive: {
@@ -283,7 +283,7 @@ void Engine::look_for_losses() {
         Execution* next = execution->next_;
         const Prepared& prepared = execution->prepared_;
         if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
-            fail(*execution, lost_error(*who));
+            fail(*execution, lost_error(*who, transport_));
         execution = next;
     }
 }

@@ -59,7 +59,7 @@ private:
         return reinterpret_cast<std::byte*>(base_[static_cast<std::size_t>(buffer)] + offset);
     }
     void complete(std::uint32_t step);
-    void release_successors(const Step& step);
+    void release_successors(const ProgramStep& step);
     void send_to_all(transport::Multicast& multicast);
     void hear(std::uint32_t fragment, std::span<const std::byte> data);
     void run();

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 
-#include "coll/trips.hpp"
 #include "loom/coll/parameters.hpp"
 
 namespace loom::coll {
@@ -19,13 +18,6 @@ using transport::Message;
 
 Time between(Clock::time_point a, Clock::time_point b) {
     return Time{std::chrono::duration_cast<std::chrono::nanoseconds>(b - a).count() * 1000};
-}
-
-// The lower quartile: others on the machine only ever make things slower.
-Time typical(std::vector<Time>& times) {
-    const auto quarter = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
-    std::nth_element(times.begin(), quarter, times.end());
-    return *quarter;
 }
 
 std::int64_t per_byte(Time time, std::uint64_t bytes) {
@@ -209,6 +201,16 @@ std::uint64_t common_cache() {
 }
 
 }  // namespace
+
+Time typical(std::vector<Time>& times) {
+    const auto quarter = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
+    std::nth_element(times.begin(), quarter, times.end());
+    return *quarter;
+}
+
+std::unique_ptr<Trips> make_meter(Talk& talk, Rank partner) {
+    return std::make_unique<Meter>(talk, partner);
+}
 
 std::vector<std::byte> serve(Talk& talk) {
     std::vector<std::byte> buffer;

@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "coll/talk.hpp"
+#include "coll/trips.hpp"
 #include "loom/model/walk.hpp"
 
 namespace loom::coll {
@@ -28,6 +30,11 @@ struct Command {
 
 // Serves rank 0 until it says the end, and answers with what it decided.
 [[nodiscard]] std::vector<std::byte> serve(Talk& talk);
+
+// On rank 0: round trips with a partner that serves. Each takes some milliseconds at most, and three rounds.
+[[nodiscard]] std::unique_ptr<Trips> make_meter(Talk& talk, Rank partner);
+// The lower quartile: others on the machine only ever make things slower. Of at least one; changes their order.
+[[nodiscard]] Time typical(std::vector<Time>& times);
 
 // On rank 0, with at least one other, who serve. All other ranks wait meanwhile as they would in a collective: with
 // more ranks than cores a dependency then costs what it really does, the turns of those who look in vain.

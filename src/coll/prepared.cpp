@@ -86,8 +86,8 @@ void Prepared::put_back(Execution* execution) {
     execution->next_idle = std::exchange(idle_, execution);
 }
 
-bool Prepared::has_member(Rank of_world) const {
-    return std::find(communicator.members.begin(), communicator.members.end(), of_world) != communicator.members.end();
+bool Prepared::has_member(Rank in_world) const {
+    return std::find(communicator.members.begin(), communicator.members.end(), in_world) != communicator.members.end();
 }
 
 std::optional<Rank> Prepared::lost_member(const transport::Transport& transport) const {

@@ -37,7 +37,7 @@ struct Prepared {
     // From the pool, or a new one.
     [[nodiscard]] Execution* take(Engine& engine);
     void put_back(Execution* execution);
-    [[nodiscard]] bool has_member(Rank of_world) const;
+    [[nodiscard]] bool has_member(Rank in_world) const;
     [[nodiscard]] std::optional<Rank> lost_member(const transport::Transport& transport) const;  // any that is gone
     [[nodiscard]] std::size_t bytes() const;
 

@@ -10,12 +10,13 @@ using traffic::OpKind;
 
 namespace {
 
-// Longer messages probably go by rendezvous, which begins at the receiver.
+// Longer messages may go by rendezvous, which begins at the receiver: from here on over MPI and between threads, later
+// over verbs (16 KiB inside a host, 64 KiB to others, LOOM_EAGER), where receives first cost nothing much in between.
 constexpr std::uint64_t short_message = 8192;
 
 // A short message sent first is on its way while we look for others'; a long one waits for the receiver to be ready, so
 // that everybody had better say that first. Local work comes last. Order inside a kind is kept: messages match by it.
-void sort_by_urgency(const std::vector<Step>& steps, std::vector<std::uint32_t>& ready) {
+void sort_by_urgency(const std::vector<ProgramStep>& steps, std::vector<std::uint32_t>& ready) {
     const bool all_short = std::all_of(ready.begin(), ready.end(), [&](std::uint32_t i) {
         return steps[i].kind != OpKind::send || steps[i].bytes <= short_message;
     });
@@ -36,7 +37,8 @@ void sort_by_urgency(const std::vector<Step>& steps, std::vector<std::uint32_t>&
 }  // namespace
 
 std::size_t Program::bytes() const {
-    return steps.size() * sizeof(Step) + (successors.size() + waits.size() + ready.size()) * sizeof(std::uint32_t);
+    return steps.size() * sizeof(ProgramStep) +
+           (successors.size() + waits.size() + ready.size()) * sizeof(std::uint32_t);
 }
 
 Program compile(const Plan& plan, std::span<const Rank> members) {
@@ -52,7 +54,7 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
         const traffic::Op& op = ops[i];
         const Places& places = plan.places[i];
-        Step step{};
+        ProgramStep step{};
         step.kind = op.kind;
         step.from_buffer = places.from.buffer;
         step.to_buffer = places.to.buffer;

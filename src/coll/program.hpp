@@ -13,7 +13,7 @@
 namespace loom::coll {
 
 // 56 bytes. One for each operation of the schedule, under the same number.
-struct Step {
+struct ProgramStep {
     traffic::OpKind kind;
     Buffer from_buffer;
     Buffer to_buffer;
@@ -27,7 +27,7 @@ struct Step {
 };
 
 struct Program {
-    std::vector<Step> steps;
+    std::vector<ProgramStep> steps;
     std::vector<std::uint32_t> successors;
     std::vector<std::uint32_t> waits;  // by step: how many others it waits for
     std::vector<std::uint32_t> ready;  // steps that wait for none, in the order in which they begin

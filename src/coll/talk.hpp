@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "loom/coll/communicator.hpp"
 #include "loom/transport/transport.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -11,13 +12,16 @@ namespace loom::coll {
 
 class Talk {
 public:
-    // Of context 15, which is nobody's communicator.
+    // No communicator's: tags of this context and those of collectives never meet.
+    static constexpr std::uint32_t context = 15;
+    static_assert(context < Communicator::first_context);
+
     enum class About : std::uint32_t { command, content, ready, data, answer };
 
     explicit Talk(transport::Transport& transport) : transport_(transport) {}
 
     [[nodiscard]] static transport::Tag tag(About about) {
-        return transport::Tag{std::uint64_t{15} << 44 | static_cast<std::uint32_t>(about)};
+        return transport::Tag{std::uint64_t{context} << 44 | static_cast<std::uint32_t>(about)};
     }
     // True: it is already over.
     bool start_send(Rank to, About about, std::span<const std::byte> data, transport::Message& message) {
@@ -32,8 +36,7 @@ public:
     void finish(const transport::Message& message, Rank with) {
         while (message.outcome == transport::Message::Outcome::pending)
             if (!transport_.progress()) transport::pause(transport_.waiting());
-        if (message.outcome == transport::Message::Outcome::lost)
-            throw transport::RankLost(with, "rank " + std::to_string(with.value) + " is gone");
+        if (message.outcome == transport::Message::Outcome::lost) throw transport::loss_of(with, transport_);
         if (message.outcome != transport::Message::Outcome::done)
             throw Error("rank " + std::to_string(with.value) +
                         " speaks of something else: its Loomband may be another");

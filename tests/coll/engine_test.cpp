@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <vector>
 
+#include "coll/talk.hpp"
+#include "coll/world_state.hpp"
 #include "loom/coll/typed.hpp"
 
 namespace loom::coll {
@@ -134,9 +137,9 @@ TEST(Engine, communicators_are_made_out_of_others) {
 
         const std::uint32_t first = me < 3 ? 2 : 5;  // of the half, in the world
         for (std::uint32_t rank = 0; rank < 3; ++rank) {
-            EXPECT_EQ(half.of_world(Rank{rank}).value, first - rank);
-            EXPECT_EQ(twin.of_world(Rank{rank}).value, first - rank);
-            EXPECT_EQ(again.of_world(Rank{rank}).value, first - (rank + 1) % 3);
+            EXPECT_EQ(half.world_rank(Rank{rank}).value, first - rank);
+            EXPECT_EQ(twin.world_rank(Rank{rank}).value, first - rank);
+            EXPECT_EQ(again.world_rank(Rank{rank}).value, first - (rank + 1) % 3);
         }
         EXPECT_EQ(third.size(), me == first - 1 ? 1u : 2u);
         const std::vector<std::uint32_t> in{me};
@@ -146,7 +149,24 @@ TEST(Engine, communicators_are_made_out_of_others) {
         EXPECT_EQ(of_half, (std::vector<std::uint32_t>{first - 1, first - 2, first}));
         EXPECT_EQ(of_third, me == first - 1 ? std::vector<std::uint32_t>{first - 1}
                                             : (std::vector<std::uint32_t>{first, first - 2}));
-        EXPECT_THROW((void)half.of_world(Rank{3}), UsageError);
+        EXPECT_THROW((void)half.world_rank(Rank{3}), UsageError);
+    });
+}
+
+// What ranks say to each other before there are collectives has tags of those.
+TEST(Engine, communicators_never_have_a_context_that_is_reserved) {
+    run_local(2, [&](World& world) {
+        std::vector<Communicator> twins;
+        const std::vector<Rank> everyone{Rank{0}, Rank{1}};
+
+        for (int i = 0; i < 20; ++i) twins.push_back(world.communicator().duplicate());
+
+        const std::multiset<std::uint32_t>& used = world.state().contexts_in_use;
+        EXPECT_EQ(used.size(), 21u);
+        EXPECT_EQ(*used.begin(), 0u);
+        EXPECT_GE(*std::next(used.begin()), Communicator::first_context);
+        for (const std::uint32_t reserved : {0u, Talk::context, Communicator::contexts})
+            EXPECT_THROW((void)Communicator::with_context(world, everyone, reserved), UsageError) << reserved;
     });
 }
 

@@ -33,6 +33,7 @@ TEST_P(LostRank, fails_all_operations_of_communicators_with_it_and_no_others) {
             try {
                 all.allreduce(in[me], out[me], std::plus<>{});
             } catch (const RankLost& lost) {
+                EXPECT_STREQ(lost.what(), "rank 4 is gone: it ended with an exception");
                 if (lost.rank == Rank{4}) ++told;
             }
             if (me >= 2) return;

@@ -33,8 +33,8 @@ TEST(RankOrder, OfAFileIsThatOfTheWorld) {
 
     run_local(4, [&](World& world) {
         const Communicator comm = world.communicator();
-        of_world[comm.rank().value] = comm.of_world(comm.rank()).value;
-        EXPECT_EQ(comm.of_world(comm.rank()), world.rank());
+        of_world[comm.rank().value] = comm.world_rank(comm.rank()).value;
+        EXPECT_EQ(comm.world_rank(comm.rank()), world.rank());
     });
 
     unsetenv("LOOM_RANK_ORDER");

@@ -94,7 +94,7 @@ private:
         if (case_->group.grid == nullptr && random_.below(2) == 0)
             return base.graph(case_->neighbours[base.rank().value]);
         std::vector<Rank> members;
-        for (std::uint32_t rank = 0; rank < base.size(); ++rank) members.push_back(base.of_world(Rank{rank}));
+        for (std::uint32_t rank = 0; rank < base.size(); ++rank) members.push_back(base.world_rank(Rank{rank}));
         return Communicator::with_context(
             world, members, context, case_->neighbours,
             case_->group.grid != nullptr ? std::optional<Grid>(case_->grid) : std::nullopt);

@@ -93,6 +93,10 @@ TEST(DeadRank, IsAnErrorAtTheOthers) {
                     operations.wait();
                     if (one.message.outcome == Message::Outcome::lost) break;
                 }
+                const std::string why = loss_of(Rank{1}, transport).what();
+                if (why != "rank 1 is gone: it ended" &&
+                    !why.starts_with("rank 1 is gone: it can no longer be reached"))
+                    std::_Exit(3);
                 throw RankLost(*transport.lost(), "as it should be");
             }));
 

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "loom/base/error.hpp"
@@ -18,7 +17,6 @@
 #include "loom/coll/typed/combination.hpp"
 #include "loom/coll/typed/movement.hpp"
 #include "loom/coll/typed/neighbourhood.hpp"
-#include "loom/transport/transport.hpp"
 
 namespace loom::coll {
 
@@ -40,7 +38,7 @@ public:
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] std::uint32_t size() const;
     [[nodiscard]] const Group& group() const;
-    [[nodiscard]] Rank of_world(Rank member) const;  // a member's rank in the world
+    [[nodiscard]] Rank world_rank(Rank member) const;  // a member's rank in the world
     // This rank's. Throws UsageError without a topology.
     [[nodiscard]] const Neighbours& neighbours() const;
 
@@ -86,9 +84,11 @@ public:
     }
     [[nodiscard]] MemoryBlock allocate_bytes(std::size_t bytes) const;
 
+    static constexpr std::uint32_t contexts = 1u << 20;
+    static constexpr std::uint32_t first_context = 16;  // those below are the world's own
     // A communicator for a library that agrees on contexts itself: `members` are ranks of the world in the order of
-    // their new ranks; `context` (20 bits, 0 is everyone's) is one that no other living communicator of any two of them
-    // has. Not collective, never waits. With neighbours of every rank, and a grid, it has a topology.
+    // their new ranks; `context`, from first_context to contexts - 1, is one that no other living communicator of any
+    // two of them has. Not collective, never waits. With neighbours of every rank, and a grid, it has a topology.
     [[nodiscard]] static Communicator with_context(World& world, std::span<const Rank> members, std::uint32_t context,
                                                    std::vector<Neighbours> neighbours = {},
                                                    std::optional<Grid> grid = {});

@@ -1,10 +1,6 @@
 // A collective under way, and one kept to be started again.
 #pragma once
 
-#include <memory>
-
-#include "loom/base/error.hpp"
-
 namespace loom::coll {
 
 class Execution;  // of a plan; private

@@ -32,8 +32,10 @@ public:
     [[nodiscard]] static std::unique_ptr<World> open();
     // Over what is given; both must outlive the world. `bootstrap` may be null (threads of one process).
     World(transport::Transport& transport, transport::Bootstrap* bootstrap);
-    // Waits for operations that are still pending, then for everyone. Use close() to hear of errors.
+    // close(), whose errors nobody hears then. But while an exception is on its way out, waits for nobody: operations
+    // that are still pending are given up, and the others hear that this rank is gone.
     ~World();
+    // Waits for operations that are still pending, then for everyone. Throws transport::RankLost, BootstrapError.
     void close();
 
     [[nodiscard]] Communicator communicator();  // everyone

@@ -1,4 +1,5 @@
-// What libloom-mpi.so did with a program's collectives: taken over, or handed back to the MPI library and why.
+// What libloom-mpi-openmpi.so and libloom-mpi-mpich.so did with a program's collectives: taken over, or handed back to
+// the MPI library and why.
 #pragma once
 
 #include <array>

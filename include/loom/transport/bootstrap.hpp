@@ -29,7 +29,9 @@ public:
 
     virtual void put(std::string_view key, std::string_view value) = 0;
     // Returns when every rank has called it; what they had put can be had afterwards. Throws BootstrapError when a
-    // rank ended before it came, or after a minute (LOOM_BOOTSTRAP_TIMEOUT in seconds).
+    // rank ended before it came, or after a minute (LOOM_BOOTSTRAP_TIMEOUT in seconds). Inside of MPI_Init
+    // (libloom-mpi) ranks go on all or none, which a limit of each would break: there MPI alone says when to stop
+    // waiting.
     virtual void fence() = 0;
     [[nodiscard]] virtual std::string get(Rank of, std::string_view key) = 0;
 

@@ -55,6 +55,7 @@ public:
     // Exactly as long as the message that it matches: another length is an error of its outcome.
     [[nodiscard]] virtual bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) = 0;
 
+    // Puts: kept for the room `window`, which is to come; collectives send and receive.
     // Makes memory writable for other ranks (until unexpose). Cost: a registration.
     [[nodiscard]] virtual RemoteMemory expose(std::span<std::byte> memory) = 0;
     virtual void unexpose(const RemoteMemory& memory) = 0;
@@ -90,8 +91,15 @@ public:
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;
     [[nodiscard]] virtual bool is_lost(Rank who) const { return lost() == who; }
-    // How the first of them was lost, for people: "rank 3 ended".
+    // How lost() was lost, for people: "it ended".
     [[nodiscard]] virtual std::string_view lost_why() const { return {}; }
 };
+
+// What to throw when `who` is gone: "rank 3 is gone: it ended", the reason where it is known.
+[[nodiscard]] inline RankLost loss_of(Rank who, const Transport& transport) {
+    std::string text = "rank " + std::to_string(who.value) + " is gone";
+    if (transport.lost() == who && !transport.lost_why().empty()) text.append(": ").append(transport.lost_why());
+    return {who, text};
+}
 
 }  // namespace loom::transport

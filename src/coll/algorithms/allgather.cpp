@@ -8,23 +8,24 @@
 namespace loom::coll {
 namespace {
 
-Layout layout_of(const Group& group, const Call& call) {
-    return call.what == Collective::allgather ? Layout::even(call.bytes, group.size) : Layout::given(call.received);
+BlockPieces layout_of(const Group& group, const Call& call) {
+    return call.what == Collective::allgather ? BlockPieces::even(call.bytes, group.size)
+                                              : BlockPieces::given(call.received);
 }
 
 // Where the rank's own block is at the start.
-Place given_block(const Group& group, const Call& call, const Layout& layout) {
+Place given_block(const Group& group, const Call& call, const BlockPieces& layout) {
     return call.in_place ? output(layout[group.me.value].at) : input();
 }
 
 // Brings it to its place in the output. Written last: messages should be on their way first.
-void keep_own(const Group& group, const Call& call, const Layout& layout, Writer& writer) {
+void keep_own(const Group& group, const Call& call, const BlockPieces& layout, Writer& writer) {
     const Piece& own = layout[group.me.value];
     if (!call.in_place && own.bytes > 0) writer.copy(input(), output(own.at), own.bytes);
 }
 
 void linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     const Team team = everyone(group, group.me);
     for (std::uint32_t i = team.size() - 1; i > 0; --i) {
         const Piece& block = layout[team[i].value];
@@ -37,7 +38,7 @@ void linear(const Group& group, const Call& call, const Tuning&, Writer& writer)
 }
 
 void ring(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     pass_round(writer, everyone(group), output(), layout, {given_block(group, call, layout), {}, true, {}});
     keep_own(group, call, layout, writer);
 }
@@ -45,15 +46,15 @@ void ring(const Group& group, const Call& call, const Tuning&, Writer& writer) {
 // Where blocks are worked on that must lie one behind the other: right in the output where they do, else in scratch.
 struct Field {
     Place base;
-    Layout layout;
+    BlockPieces layout;
     bool direct = false;
 };
 
 // Distance doubles: after k rounds a rank has the 2^k blocks from its own on, going round. They are kept in that order
 // in scratch memory, so that each message is one piece, and put in their places at the end.
 void bruck(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
-    const Layout turned = layout.rotated(group.me.value);
+    const BlockPieces layout = layout_of(group, call);
+    const BlockPieces turned = layout.rotated(group.me.value);
     const std::uint32_t n = group.size;
     const Piece& own = layout[group.me.value];
     const Place room = writer.take_scratch(n == 1 ? 0 : turned.total());
@@ -84,14 +85,14 @@ void bruck(const Group& group, const Call& call, const Tuning&, Writer& writer) 
     keep_own(group, call, layout, writer);
 }
 
-Field field_of(const Layout& layout, Writer& writer) {
+Field field_of(const BlockPieces& layout, Writer& writer) {
     if (layout.dense()) return {output(), layout, true};
-    const Layout packed = layout.rotated(0);
+    const BlockPieces packed = layout.rotated(0);
     return {writer.take_scratch(packed.total()), packed, false};
 }
 
 void recursive_doubling(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     const Field field = field_of(layout, writer);
     const std::uint32_t me = group.me.value;
     const Piece& own = field.layout[me];
@@ -122,7 +123,7 @@ void recursive_doubling(const Group& group, const Call& call, const Tuning&, Wri
 
 // Up a binomial tree to rank 0 and down again, all blocks as one message.
 void gather_broadcast(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     const Field field = field_of(layout, writer);
     const Team team = everyone(group);
     const Node node = binomial_node(team.me, team.size());

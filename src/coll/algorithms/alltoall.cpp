@@ -10,18 +10,18 @@ namespace {
 // Where blocks are read and written. In place, what is there is put aside first: it is overwritten by what arrives.
 struct Exchange {
     Place from;
-    Layout sent;
-    Layout received;
+    BlockPieces sent;
+    BlockPieces received;
     Waits aside;  // the copies, when there are any
 };
 
 Exchange exchange_of(const Group& group, const Call& call, Writer& writer) {
     const bool even = call.what == Collective::alltoall;
     Exchange exchange;
-    exchange.received = even ? Layout::even(call.bytes, group.size) : Layout::given(call.received);
+    exchange.received = even ? BlockPieces::even(call.bytes, group.size) : BlockPieces::given(call.received);
     if (!call.in_place) {
         exchange.from = input();
-        exchange.sent = even ? exchange.received : Layout::given(call.sent);
+        exchange.sent = even ? exchange.received : BlockPieces::given(call.sent);
         return exchange;
     }
     exchange.sent = exchange.received.rotated(0);

@@ -45,16 +45,18 @@ private:
             case Collective::broadcast:
                 return broadcast();
             case Collective::gather:
-                return is_root_ ? receive_all(Layout::even(call_.bytes, groups_.theirs())) : send_root(call_.bytes);
+                return is_root_ ? receive_all(BlockPieces::even(call_.bytes, groups_.theirs()))
+                                : send_root(call_.bytes);
             case Collective::gatherv:
                 return is_root_ ? receive_all(blocks(call_.received)) : send_root(first(call_.sent));
             case Collective::scatter:
-                return is_root_ ? send_all(Layout::even(call_.bytes, groups_.theirs())) : receive_root(call_.bytes);
+                return is_root_ ? send_all(BlockPieces::even(call_.bytes, groups_.theirs()))
+                                : receive_root(call_.bytes);
             case Collective::scatterv:
                 return is_root_ ? send_all(blocks(call_.sent)) : receive_root(first(call_.received));
             case Collective::allgatherv:
                 receive_all(blocks(call_.received));
-                return send_all(Layout::given({alike(first(call_.sent)), alike(0)}));
+                return send_all(BlockPieces::given({alike(first(call_.sent)), alike(0)}));
             case Collective::alltoallv:
                 receive_all(blocks(call_.received));
                 return send_all(blocks(call_.sent));
@@ -64,9 +66,9 @@ private:
                 return allreduce();
             case Collective::reduce_scatter:
                 if (call_.received.bytes.size() != groups_.ours()) throw UsageError(few_blocks);
-                return reduce_scatter(Layout::packed(call_.received.bytes));
+                return reduce_scatter(BlockPieces::packed(call_.received.bytes));
             case Collective::reduce_scatter_block:
-                return reduce_scatter(Layout::even(call_.bytes, groups_.ours()));
+                return reduce_scatter(BlockPieces::even(call_.bytes, groups_.ours()));
             default:
                 throw UsageError("there is no " + std::string(to_string(call_.what)) + " between two groups");
         }
@@ -74,9 +76,9 @@ private:
 
     static constexpr const char* few_blocks = "blocks are missing: there is one for each rank";
 
-    [[nodiscard]] Layout blocks(const Blocks& given) const {
+    [[nodiscard]] BlockPieces blocks(const Blocks& given) const {
         if (given.bytes.size() != groups_.theirs() || given.at.size() != groups_.theirs()) throw UsageError(few_blocks);
-        return Layout::given(given);
+        return BlockPieces::given(given);
     }
     static std::uint64_t first(const Blocks& given) {
         if (given.bytes.empty()) throw UsageError(few_blocks);
@@ -93,12 +95,12 @@ private:
             visit(i, Rank(groups_.there() + i));
         }
     }
-    void send_all(const Layout& layout) {
+    void send_all(const BlockPieces& layout) {
         each_there([&](std::uint32_t i, Rank rank) {
             if (layout[i].bytes > 0) writer_.send(rank, input(layout[i].at), layout[i].bytes);
         });
     }
-    void receive_all(const Layout& layout) {
+    void receive_all(const BlockPieces& layout) {
         each_there([&](std::uint32_t i, Rank rank) {
             if (layout[i].bytes > 0) writer_.receive(rank, output(layout[i].at), layout[i].bytes);
         });
@@ -161,7 +163,7 @@ private:
                   static_cast<std::uint32_t>(pieces.size()));
     }
 
-    void reduce_scatter(const Layout& layout) {
+    void reduce_scatter(const BlockPieces& layout) {
         give(layout.total(), Rank(groups_.there()));
         const Team team = our_team();
         const auto tag = static_cast<std::uint32_t>(cuts(layout.total()).size());

@@ -61,7 +61,7 @@ void multicast(const Group& group, const Call& call, const Tuning& tuning, Write
 void scatter_allgather(const Group& group, const Call& call, const Tuning&, Writer& writer) {
     const Team team = everyone(group, call.root);
     const Node node = binomial_node(team.me, team.size());
-    const Layout layout = Layout::split(call.bytes, 1, team.size());
+    const BlockPieces layout = BlockPieces::split(call.bytes, 1, team.size());
     const Piece mine = layout.range(team.me, team.me + node.span);
     Waits here;
     if (team.me != 0 && mine.bytes > 0)

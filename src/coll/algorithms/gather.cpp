@@ -5,7 +5,7 @@
 namespace loom::coll {
 namespace {
 
-void gather_flat(const Group& group, const Call& call, const Layout& layout, std::uint64_t mine, Writer& writer) {
+void gather_flat(const Group& group, const Call& call, const BlockPieces& layout, std::uint64_t mine, Writer& writer) {
     if (group.me != call.root) {
         if (mine > 0) writer.send(call.root, input(), mine);
         return;
@@ -19,7 +19,7 @@ void gather_flat(const Group& group, const Call& call, const Layout& layout, std
     if (!call.in_place && own.bytes > 0) writer.copy(input(), output(own.at), own.bytes);
 }
 
-void scatter_flat(const Group& group, const Call& call, const Layout& layout, std::uint64_t mine, Writer& writer) {
+void scatter_flat(const Group& group, const Call& call, const BlockPieces& layout, std::uint64_t mine, Writer& writer) {
     if (group.me != call.root) {
         if (mine > 0) writer.receive(call.root, output(), mine);
         return;
@@ -34,23 +34,23 @@ void scatter_flat(const Group& group, const Call& call, const Layout& layout, st
 }
 
 void gather_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    gather_flat(group, call, Layout::even(call.bytes, group.size), call.bytes, writer);
+    gather_flat(group, call, BlockPieces::even(call.bytes, group.size), call.bytes, writer);
 }
 
 void scatter_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    scatter_flat(group, call, Layout::even(call.bytes, group.size), call.bytes, writer);
+    scatter_flat(group, call, BlockPieces::even(call.bytes, group.size), call.bytes, writer);
 }
 
 void gatherv_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
     if (group.me == call.root)
-        gather_flat(group, call, Layout::given(call.received), 0, writer);
+        gather_flat(group, call, BlockPieces::given(call.received), 0, writer);
     else
         gather_flat(group, call, {}, call.sent.bytes[0], writer);
 }
 
 void scatterv_linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
     if (group.me == call.root)
-        scatter_flat(group, call, Layout::given(call.sent), 0, writer);
+        scatter_flat(group, call, BlockPieces::given(call.sent), 0, writer);
     else
         scatter_flat(group, call, {}, call.received.bytes[0], writer);
 }

@@ -39,9 +39,9 @@ void linear(const Group& group, const Call& call, const Tuning&, Writer& writer)
     const auto degree_out = static_cast<std::uint32_t>(mine.destinations.size());
     const bool one = call.what == Collective::neighbour_allgather || call.what == Collective::neighbour_allgatherv;
     const bool even = call.what == Collective::neighbour_allgather || call.what == Collective::neighbour_alltoall;
-    const Layout in = even ? Layout::even(call.bytes, degree_in) : Layout::given(call.received);
-    Layout out;
-    if (!one) out = even ? Layout::even(call.bytes, degree_out) : Layout::given(call.sent);
+    const BlockPieces in = even ? BlockPieces::even(call.bytes, degree_in) : BlockPieces::given(call.received);
+    BlockPieces out;
+    if (!one) out = even ? BlockPieces::even(call.bytes, degree_out) : BlockPieces::given(call.sent);
     for (std::uint32_t i = 0; i < degree_in; ++i) {
         if (mine.sources[i] == no_rank || in[i].bytes == 0) continue;
         if (mine.sources[i] == group.me) {

@@ -32,15 +32,15 @@ std::vector<Piece> segments(std::uint64_t bytes, std::uint32_t element, std::uin
     return cuts;
 }
 
-Layout Layout::even(std::uint64_t bytes, std::uint32_t n) {
-    Layout layout;
+BlockPieces BlockPieces::even(std::uint64_t bytes, std::uint32_t n) {
+    BlockPieces layout;
     layout.pieces_.reserve(n);
     for (std::uint32_t i = 0; i < n; ++i) layout.pieces_.push_back({i * bytes, bytes});
     return layout;
 }
 
-Layout Layout::packed(std::span<const std::uint64_t> bytes) {
-    Layout layout;
+BlockPieces BlockPieces::packed(std::span<const std::uint64_t> bytes) {
+    BlockPieces layout;
     layout.pieces_.reserve(bytes.size());
     std::uint64_t at = 0;
     for (const std::uint64_t size : bytes) {
@@ -50,34 +50,34 @@ Layout Layout::packed(std::span<const std::uint64_t> bytes) {
     return layout;
 }
 
-Layout Layout::given(const Blocks& blocks) {
-    Layout layout;
+BlockPieces BlockPieces::given(const Blocks& blocks) {
+    BlockPieces layout;
     layout.pieces_.reserve(blocks.bytes.size());
     for (std::size_t i = 0; i < blocks.bytes.size(); ++i) layout.pieces_.push_back({blocks.at[i], blocks.bytes[i]});
     return layout;
 }
 
-Layout Layout::split(std::uint64_t bytes, std::uint32_t element, std::uint32_t n) {
-    Layout layout;
+BlockPieces BlockPieces::split(std::uint64_t bytes, std::uint32_t element, std::uint32_t n) {
+    BlockPieces layout;
     layout.pieces_.reserve(n);
     for (std::uint32_t i = 0; i < n; ++i) layout.pieces_.push_back(part(bytes, element, i, n));
     return layout;
 }
 
-std::uint64_t Layout::total() const {
+std::uint64_t BlockPieces::total() const {
     std::uint64_t sum = 0;
     for (const Piece& piece : pieces_) sum += piece.bytes;
     return sum;
 }
 
-bool Layout::dense() const {
+bool BlockPieces::dense() const {
     for (std::size_t i = 1; i < pieces_.size(); ++i)
         if (pieces_[i].at != pieces_[i - 1].at + pieces_[i - 1].bytes) return false;
     return true;
 }
 
-Layout Layout::rotated(std::uint32_t first) const {
-    Layout layout;
+BlockPieces BlockPieces::rotated(std::uint32_t first) const {
+    BlockPieces layout;
     layout.pieces_.reserve(pieces_.size());
     std::uint64_t at = 0;
     for (std::uint32_t i = 0; i < size(); ++i) {
@@ -88,13 +88,13 @@ Layout Layout::rotated(std::uint32_t first) const {
     return layout;
 }
 
-Piece Layout::range(std::uint32_t i, std::uint32_t j) const {
+Piece BlockPieces::range(std::uint32_t i, std::uint32_t j) const {
     if (i == j) return {};
     return {pieces_[i].at, pieces_[j - 1].at + pieces_[j - 1].bytes - pieces_[i].at};
 }
 
-Waits copy_blocks(Writer& writer, Place from, const Layout& source, Place to, const Layout& target, std::uint32_t shift,
-                  const Waits& after, std::uint32_t skip) {
+Waits copy_blocks(Writer& writer, Place from, const BlockPieces& source, Place to, const BlockPieces& target,
+                  std::uint32_t shift, const Waits& after, std::uint32_t skip) {
     Waits done;
     Piece read, write;  // the run so far
     const auto flush = [&] {

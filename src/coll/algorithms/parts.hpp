@@ -65,12 +65,12 @@ private:
 inline constexpr std::uint64_t usual_segment = 64 * 1024;  // of algorithms that make no sense without
 
 // Where the blocks of a buffer lie.
-class Layout {
+class BlockPieces {
 public:
-    static Layout even(std::uint64_t bytes, std::uint32_t n);    // all alike, one behind the other
-    static Layout packed(std::span<const std::uint64_t> bytes);  // one behind the other
-    static Layout given(const Blocks& blocks);                   // as the call says
-    static Layout split(std::uint64_t bytes, std::uint32_t element, std::uint32_t n);  // part(i, n)
+    static BlockPieces even(std::uint64_t bytes, std::uint32_t n);    // all alike, one behind the other
+    static BlockPieces packed(std::span<const std::uint64_t> bytes);  // one behind the other
+    static BlockPieces given(const Blocks& blocks);                   // as the call says
+    static BlockPieces split(std::uint64_t bytes, std::uint32_t element, std::uint32_t n);  // part(i, n)
 
     [[nodiscard]] const Piece& operator[](std::uint32_t i) const { return pieces_[i]; }
     [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(pieces_.size()); }
@@ -78,7 +78,7 @@ public:
     // Whether each begins where the one before ends.
     [[nodiscard]] bool dense() const;
     // The same blocks one behind the other, beginning with `first` and going round.
-    [[nodiscard]] Layout rotated(std::uint32_t first) const;
+    [[nodiscard]] BlockPieces rotated(std::uint32_t first) const;
     // Blocks [i, j) of a dense layout as one piece.
     [[nodiscard]] Piece range(std::uint32_t i, std::uint32_t j) const;
 
@@ -88,8 +88,8 @@ private:
 
 // Copies that bring blocks from one layout into another, neighbours together: block (i + shift) % n of `to` becomes
 // block i of `from`. Leaves out nothing but empty blocks and those that `skip` names.
-Waits copy_blocks(Writer& writer, Place from, const Layout& source, Place to, const Layout& target, std::uint32_t shift,
-                  const Waits& after, std::uint32_t skip = 0xffffffffu);
+Waits copy_blocks(Writer& writer, Place from, const BlockPieces& source, Place to, const BlockPieces& target,
+                  std::uint32_t shift, const Waits& after, std::uint32_t skip = 0xffffffffu);
 
 // A value that is at `at` once `ready` is done. It may be overwritten if it is not `kept`, and not before `readers`.
 struct Value {

@@ -9,12 +9,12 @@
 namespace loom::coll {
 namespace {
 
-Layout layout_of(const Group& group, const Call& call) {
-    return call.what == Collective::reduce_scatter_block ? Layout::even(call.bytes, group.size)
-                                                         : Layout::packed(call.received.bytes);
+BlockPieces layout_of(const Group& group, const Call& call) {
+    return call.what == Collective::reduce_scatter_block ? BlockPieces::even(call.bytes, group.size)
+                                                         : BlockPieces::packed(call.received.bytes);
 }
 
-bool alone(const Group& group, const Call& call, const Layout& layout, Writer& writer) {
+bool alone(const Group& group, const Call& call, const BlockPieces& layout, Writer& writer) {
     if (group.size > 1) return false;
     if (!call.in_place && layout[0].bytes > 0) writer.copy(input(), output(), layout[0].bytes);
     return true;
@@ -22,7 +22,7 @@ bool alone(const Group& group, const Call& call, const Layout& layout, Writer& w
 
 // Each rank's block goes to it right away and is combined there, in order.
 void linear(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     if (alone(group, call, layout, writer)) return;
     const Team team = everyone(group, group.me);
     const Place given = own_input(call);
@@ -48,7 +48,7 @@ void linear(const Group& group, const Call& call, const Tuning&, Writer& writer)
 // order: first the lower ranks, down to 0, then the higher ones from the last down; each sum grows to its left, and at
 // last the lower one is put before the higher one: order is kept.
 void pairwise(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     if (alone(group, call, layout, writer)) return;
     const Team team = everyone(group, group.me);
     const std::uint32_t n = team.size();
@@ -102,7 +102,7 @@ void pairwise(const Group& group, const Call& call, const Tuning&, Writer& write
 
 // Halves by distance: the far half first, so that what is left at last is the own block. Order is lost.
 void recursive_halving(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     if (alone(group, call, layout, writer)) return;
     const Folding folding(group.size);
     const std::uint64_t total = layout.total();
@@ -164,7 +164,7 @@ void recursive_halving(const Group& group, const Call& call, const Tuning&, Writ
 
 // A block begins behind its owner and goes round to it, growing on the way.
 void ring(const Group& group, const Call& call, const Tuning&, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     if (alone(group, call, layout, writer)) return;
     const std::uint32_t n = group.size;
     const std::uint32_t me = group.me.value;
@@ -195,7 +195,7 @@ void ring(const Group& group, const Call& call, const Tuning&, Writer& writer) {
 
 // Up a binomial tree to rank 0, and each block down again.
 void reduce_scatter(const Group& group, const Call& call, const Tuning& tuning, Writer& writer) {
-    const Layout layout = layout_of(group, call);
+    const BlockPieces layout = layout_of(group, call);
     if (alone(group, call, layout, writer)) return;
     const std::uint64_t total = layout.total();
     const Team team = everyone(group);

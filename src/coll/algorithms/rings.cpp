@@ -2,7 +2,7 @@
 
 namespace loom::coll {
 
-void pass_round(Writer& writer, const Team& team, Place base, const Layout& layout, const Value& own,
+void pass_round(Writer& writer, const Team& team, Place base, const BlockPieces& layout, const Value& own,
                 std::span<const std::uint32_t> held, std::uint32_t tag) {
     const std::uint32_t n = team.size();
     const std::uint32_t left = (team.me + n - 1) % n;

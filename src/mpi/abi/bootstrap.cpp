@@ -1,27 +1,13 @@
 #include "mpi/abi/bootstrap.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <numeric>
+#include <limits>
 
 namespace loom::mpi {
 
 namespace {
 
 constexpr int giving_up = -1;  // in the place of a length
-
-void append(std::string& bytes, std::string_view text) {
-    const std::uint64_t length = text.size();
-    bytes.append(reinterpret_cast<const char*>(&length), sizeof length).append(text);
-}
-
-std::string take(std::string_view& bytes) {
-    std::uint64_t length = 0;
-    std::memcpy(&length, bytes.data(), sizeof length);
-    std::string text(bytes.substr(sizeof length, length));
-    bytes.remove_prefix(sizeof length + length);
-    return text;
-}
 
 void check(int result) {
     if (result != MPI_SUCCESS) throw transport::BootstrapError("MPI could not exchange the addresses of ranks");
@@ -33,11 +19,7 @@ MpiBootstrap::MpiBootstrap() {
     PMPI_Comm_dup(MPI_COMM_WORLD, &comm_);
     PMPI_Comm_rank(comm_, &rank_);
     PMPI_Comm_size(comm_, &size_);
-}
-
-void MpiBootstrap::put(std::string_view key, std::string_view value) {
-    append(unsent_, key);
-    append(unsent_, value);
+    known_.resize(static_cast<std::size_t>(size_));
 }
 
 // What every rank says: the length of what it has put, or that it gives up.
@@ -55,19 +37,25 @@ std::vector<int> MpiBootstrap::meet(int mine) {
 }
 
 void MpiBootstrap::fence() {
-    const int mine = static_cast<int>(unsent_.size());
-    const std::vector<int> lengths = meet(mine);
-    std::vector<int> starts(lengths.size());
-    std::exclusive_scan(lengths.begin(), lengths.end(), starts.begin(), 0);
-    std::string all(static_cast<std::size_t>(starts.back() + lengths.back()), '\0');
-    check(PMPI_Allgatherv(unsent_.data(), mine, MPI_BYTE, all.data(), lengths.data(), starts.data(), MPI_BYTE, comm_));
-    for (std::size_t from = 0; from < lengths.size(); ++from) {
-        std::string_view bytes(all.data() + starts[from], static_cast<std::size_t>(lengths[from]));
-        while (!bytes.empty()) {
-            std::string key = take(bytes);
-            known_[{Rank(static_cast<std::uint32_t>(from)), std::move(key)}] = take(bytes);
-        }
+    const std::string mine = transport::plugin::pack(unsent_);
+    if (mine.size() > std::numeric_limits<int>::max())
+        throw transport::BootstrapError("a rank has put more than 2 GiB");
+    const std::vector<int> lengths = meet(static_cast<int>(mine.size()));
+    std::vector<int> starts;
+    std::int64_t total = 0;
+    for (const int length : lengths) {
+        starts.push_back(static_cast<int>(total));
+        total += length;
+        if (total > std::numeric_limits<int>::max())
+            throw transport::BootstrapError("the ranks have put more than 2 GiB");
     }
+    std::string all(static_cast<std::size_t>(total), '\0');
+    check(PMPI_Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, all.data(), lengths.data(),
+                          starts.data(), MPI_BYTE, comm_));
+    for (std::size_t from = 0; from < lengths.size(); ++from)
+        transport::plugin::unpack(std::string_view(all).substr(static_cast<std::size_t>(starts[from]),
+                                                               static_cast<std::size_t>(lengths[from])),
+                                  known_[from]);
     unsent_.clear();
 }
 
@@ -82,10 +70,9 @@ void MpiBootstrap::give_up(std::string_view why) {
 }
 
 std::string MpiBootstrap::get(Rank of, std::string_view key) {
-    const auto found = known_.find({of, std::string(key)});
-    if (found == known_.end())
-        throw transport::BootstrapError("rank " + std::to_string(of.value) + " has put no '" + std::string(key) + "'");
-    return found->second;
+    if (of.value >= known_.size())
+        throw transport::BootstrapError("there is no rank " + std::to_string(of.value) + " in this job");
+    return transport::plugin::value_of(known_[of.value], of, key);
 }
 
 }  // namespace loom::mpi

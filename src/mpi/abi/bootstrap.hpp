@@ -3,12 +3,10 @@
 
 #include <mpi.h>
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "loom/transport/bootstrap.hpp"
+#include "transport/plugin/values.hpp"
 
 namespace loom::mpi {
 
@@ -25,7 +23,7 @@ public:
     [[nodiscard]] Rank rank() const override { return Rank(static_cast<std::uint32_t>(rank_)); }
     [[nodiscard]] std::uint32_t size() const override { return static_cast<std::uint32_t>(size_); }
 
-    void put(std::string_view key, std::string_view value) override;
+    void put(std::string_view key, std::string_view value) override { unsent_[std::string(key)] = value; }
     void fence() override;
     [[nodiscard]] std::string get(Rank of, std::string_view key) override;
 
@@ -40,8 +38,8 @@ private:
     int rank_ = 0, size_ = 1;
     bool abandoned_ = false;  // all know that someone gave up
     std::string why_;         // this rank did
-    std::string unsent_;
-    std::map<std::pair<Rank, std::string>, std::string> known_;
+    transport::plugin::Values unsent_;
+    std::vector<transport::plugin::Values> known_;  // by rank
 };
 
 }  // namespace loom::mpi

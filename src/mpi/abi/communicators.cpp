@@ -12,13 +12,13 @@ namespace loom::mpi {
 
 namespace {
 
-constexpr std::uint32_t first_context = 16, contexts = 1u << 20;  // below are Loomband's own
+using coll::Communicator;
 
 void prepare_contexts() {
     Library& all = library();
     const std::uint32_t ranks = all.world->size();
-    all.context_share = (contexts - first_context) / ranks;
-    all.context_first = first_context + all.world->rank().value * all.context_share;
+    all.context_share = (Communicator::contexts - Communicator::first_context) / ranks;
+    all.context_first = Communicator::first_context + all.world->rank().value * all.context_share;
     all.context_used.assign(all.context_share, false);
 }
 
@@ -209,7 +209,7 @@ Offers::~Offers() {
 
 std::uint32_t Offers::accept(Rank first) {
     std::uint32_t at = 0;
-    while (group_->of_world(Rank(at)) != first) ++at;
+    while (group_->world_rank(Rank(at)) != first) ++at;
     if (Rank(at) == group_->rank()) mine_ = 0;
     return all_[at];
 }

@@ -1,4 +1,5 @@
-// The one state of libloom-mpi.so: the world of ranks, what is known of communicators, and the account.
+// The one state of libloom-mpi-openmpi.so or libloom-mpi-mpich.so: the world of ranks, what is known of communicators,
+// and the account.
 #pragma once
 
 #include <mpi.h>

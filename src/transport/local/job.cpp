@@ -31,18 +31,6 @@ Inbox::~Inbox() {
     for (Parcel* parcel = take(); parcel != nullptr;) std::free(std::exchange(parcel, parcel->next));
 }
 
-void MessageList::append(Message& message) {
-    message.next = nullptr;
-    message.previous = last;
-    (last != nullptr ? last->next : first) = &message;
-    last = &message;
-}
-
-void MessageList::remove(Message& message) {
-    (message.previous != nullptr ? message.previous->next : first) = message.next;
-    (message.next != nullptr ? message.next->previous : last) = message.previous;
-}
-
 void ParcelList::append(Parcel* parcel) {
     parcel->next = nullptr;
     (last != nullptr ? last->next : first) = parcel;
@@ -138,7 +126,7 @@ bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& 
     parcel->message = &message;
     message.outcome = Message::Outcome::pending;
     message.peer = to;
-    peers_[to.value].sends.append(message);
+    peers_[to.value].sends.push(message);
     deliver(to, parcel);
     return false;
 }
@@ -156,7 +144,7 @@ bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& m
         }
     }
     message.outcome = Message::Outcome::pending;
-    peer.receives.append(message);
+    peer.receives.push(message);
     return false;
 }
 
@@ -200,9 +188,7 @@ void Endpoint::arrived(Parcel* parcel) {
         case Parcel::Kind::direct:
             break;
     }
-    for (Message* message = peer.receives.first; message != nullptr; message = message->next) {
-        if (message->tag != parcel->tag) continue;
-        peer.receives.remove(*message);
+    if (Message* const message = peer.receives.take(parcel->tag)) {
         hand_over(parcel, *message);
         message->finished(*message);
         return;
@@ -214,11 +200,9 @@ void Endpoint::fail_lost() {
     for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
         if (!job_.gone[rank].load(std::memory_order_relaxed)) continue;
         for (MessageList* list : {&peers_[rank].receives, &peers_[rank].sends}) {
-            while (list->first != nullptr) {
-                Message& message = *list->first;
-                list->remove(message);
-                message.outcome = Message::Outcome::lost;
-                message.finished(message);
+            while (Message* const message = list->pop()) {
+                message->outcome = Message::Outcome::lost;
+                message->finished(*message);
             }
         }
     }

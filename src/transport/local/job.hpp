@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "loom/transport/transport.hpp"
+#include "transport/lists.hpp"
 
 namespace loom::transport::local {
 
@@ -54,14 +55,6 @@ public:
 
 private:
     std::atomic<Parcel*> newest_{nullptr};
-};
-
-// Messages waiting for something, in order.
-struct MessageList {
-    Message* first = nullptr;
-    Message* last = nullptr;
-    void append(Message& message);
-    void remove(Message& message);
 };
 
 struct ParcelList {
@@ -119,6 +112,7 @@ public:
     void interrupt() override;
     [[nodiscard]] std::optional<Rank> lost() const override;
     [[nodiscard]] bool is_lost(Rank who) const override { return job_.gone[who.value].load(); }
+    [[nodiscard]] std::string_view lost_why() const override { return "it ended with an exception"; }
 
 private:
     struct Peer {

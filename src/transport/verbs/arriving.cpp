@@ -93,7 +93,7 @@ bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterato
 }
 
 void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
-    if (loan.bytes <= peer.eager_limit) return lose(peer, "an advance of a small message");
+    if (loan.bytes <= peer.eager_limit) return lose(peer, "it sent an advance of a small message");
     Message* const message = peer.receives.find(tag);
     if (message == nullptr) {
         peer.unexpected.push_back({tag, {}, loan});
@@ -147,12 +147,12 @@ void VerbsTransport::take_part(std::uint64_t slot) {
 // The sender lets us read the message, or its first bytes, ourselves.
 void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
     const std::uint64_t slot = loan.receive & 0xffffffff;
-    if (slot >= expected_.size()) return lose(peer, "a loan to no receive");
+    if (slot >= expected_.size()) return lose(peer, "it sent a loan to no receive");
     Expected& expected = expected_[slot];
     if (expected.message == nullptr || expected.generation != loan.receive >> 32)  // of one that was given up
         return send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
     if (expected.message->peer != peer.rank || expected.lent || loan.bytes == 0 || loan.bytes > expected.message->bytes)
-        return lose(peer, "a loan to another receive");
+        return lose(peer, "it sent a loan to another receive");
     read(peer, slot, loan);
     take_completions();
 }
@@ -188,7 +188,7 @@ Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
     const std::uint64_t slot = reference & 0xffffffff;
     if (slot >= lent_.size() || lent_[slot].message == nullptr || lent_[slot].generation != reference >> 32 ||
         lent_[slot].message->peer != peer.rank) {
-        lose(peer, "an answer to no loan");
+        lose(peer, "it sent an answer to no loan");
         return nullptr;
     }
     Message* const message = lent_[slot].message;
@@ -200,7 +200,7 @@ Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
 Message* VerbsTransport::end_advance(Peer& peer, std::uint64_t reference) {
     const std::uint64_t slot = reference & 0xffffffff;
     if (slot < lent_.size() && !lent_[slot].in_advance) {
-        lose(peer, "an answer to no advance");
+        lose(peer, "it sent an answer to no advance");
         return nullptr;
     }
     return end_loan(peer, reference);
@@ -232,14 +232,14 @@ void VerbsTransport::end_send(Message& message, Message::Outcome outcome) {
 void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome) {
     if (reference == no_reference) return;
     const std::uint64_t slot = reference & 0xffffffff;
-    if (slot >= expected_.size()) return lose(peer, "an answer to no receive");
+    if (slot >= expected_.size()) return lose(peer, "it sent an answer to no receive");
     Expected& expected = expected_[slot];
     Message* const message = expected.message;
     if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
-    if (message->peer != peer.rank) return lose(peer, "an answer to another's receive");
+    if (message->peer != peer.rank) return lose(peer, "it sent an answer to another's receive");
     // While we read it nothing else can be said about it, unless only a part of it was lent.
     if (expected.reads != 0 && (outcome != Message::Outcome::done || expected.parts == 1))
-        return lose(peer, "an answer to a receive that has its message");
+        return lose(peer, "it sent an answer to a receive that has its message");
     if (outcome == Message::Outcome::done) return take_part(slot);
     (expected.lent ? peer.reading : peer.receives).remove(*message);
     forget_expected(*message);
@@ -248,7 +248,7 @@ void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::O
 
 void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes) {
     if (bytes > peer.eager_limit) [[unlikely]]
-        return lose(peer, "a small message that is large");
+        return lose(peer, "it sent a small message that is large");
     Message* const message = peer.receives.take(tag);
     const std::uint64_t lines = frame_lines(bytes);
     if (message == nullptr) {
@@ -380,7 +380,7 @@ bool VerbsTransport::take_frames(Peer& peer) {
         else if (kind == Kind::notify && bytes == 0)
             notifications_.push_back({peer.rank, static_cast<std::uint32_t>(tag.value)});
         else
-            lose(peer, "rank " + std::to_string(peer.rank.value) + " wrote a frame of no known kind");
+            lose(peer, "it sent a frame of no known kind");
     }
     return taken != 0;
 }
@@ -452,7 +452,7 @@ void VerbsTransport::take_completion(const ibv_wc& completion) {
     Peer& peer = *by_qp_.find(completion.qp_num)->second;
     if (peer.lost) return;  // its messages were given up
     if (completion.status != IBV_WC_SUCCESS)
-        return lose(peer, std::string("rank ") + std::to_string(peer.rank.value) + " can no longer be reached: " +
+        return lose(peer, std::string("it can no longer be reached: ") +
                               device_.adapter.functions.wc_status_str(completion.status));
     switch (kind_of(completion.wr_id)) {
         case RequestKind::probe:

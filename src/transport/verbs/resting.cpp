@@ -29,7 +29,7 @@ void VerbsTransport::rest() {
     if (now - last_rest_ns_ < rest_every_ns) return;
     last_rest_ns_ = now;
     if (const auto gone = bootstrap_.lost(); gone && *gone != me_ && gone->value < peers_.size())
-        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "rank " + std::to_string(gone->value) + " ended");
+        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "it ended");
     if (now - last_probe_ns_ < probe_every_ns) return;
     last_probe_ns_ = now;
     for (Peer& peer : peers_) {

@@ -86,7 +86,7 @@ bool VerbsTransport::has_room(Peer& peer, std::uint64_t lines) {
     if (free() >= lines + skipped) return true;
     const std::uint64_t reported = __atomic_load_n(&peer.inbox->consumed, __ATOMIC_ACQUIRE);
     if (reported - peer.consumed > peer.tail - peer.consumed) {
-        lose(peer, "rank " + std::to_string(peer.rank.value) + " took more than it was sent");
+        lose(peer, "it took more than it was sent");
         return false;
     }
     peer.consumed = reported;
@@ -313,7 +313,7 @@ bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, std::uint64_t rea
 void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Ready& ready) {
     Message* const message = end_advance(peer, reference);
     if (message == nullptr) return;
-    if (ready.bytes != message->bytes) return lose(peer, "an advance to another receive");
+    if (ready.bytes != message->bytes) return lose(peer, "it sent an advance to another receive");
     message->note = 0;
     write_data(peer, *message, 0, ready.address, static_cast<std::uint32_t>(ready.key));
     send_control(peer, Kind::written, message->tag, Reference{ready.reference});

@@ -11,10 +11,10 @@
 
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/transport.hpp"
+#include "transport/lists.hpp"
 #include "transport/verbs/datagrams.hpp"
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/layout.hpp"
-#include "transport/verbs/lists.hpp"
 #include "transport/verbs/memory.hpp"
 
 namespace loom::transport {

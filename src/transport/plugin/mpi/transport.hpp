@@ -12,8 +12,8 @@
 
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/transport.hpp"
+#include "transport/lists.hpp"
 #include "transport/plugin/mpi/library.hpp"
-#include "transport/verbs/lists.hpp"
 
 namespace loom::transport::plugin {
 
@@ -47,6 +47,7 @@ public:
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override;
     [[nodiscard]] std::optional<Rank> lost() const override { return lost_; }
+    [[nodiscard]] std::string_view lost_why() const override { return "it ended"; }  // so the launcher said
 
 private:
     static constexpr std::uint64_t eager_limit = 8192;

@@ -1,0 +1,55 @@
+// Whoever reads of a mistake in a setting learns which one it was: they come from a site's profile as often as not.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "coll/choice.hpp"
+#include "loom/coll/world.hpp"
+#include "loom/transport/open.hpp"
+
+namespace loom::coll {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing::ThrowsMessage;
+
+class Setting {
+public:
+    Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+    Setting(const Setting&) = delete;
+    Setting& operator=(const Setting&) = delete;
+    ~Setting() { unsetenv(name_); }
+
+private:
+    const char* name_;
+};
+
+TEST(Settings, OfAlgorithmsAreNamedInTheirErrors) {
+    for (const char* text :
+         {"allreduce=zz", "allrduce=ring", "allreduce", "allreduce=ring:x", "barrier=dissemination::y"})
+        EXPECT_THAT([&] { (void)parse_rules(text); },
+                    ThrowsMessage<UsageError>(AllOf(StartsWith("LOOM_COLL: "), HasSubstr(text))));
+}
+
+TEST(Settings, OfTheOrderOfRanksAreNamedInTheirErrors) {
+    const Setting order("LOOM_RANK_ORDER", "/nonexistent");
+
+    EXPECT_THAT([] { run_local(1, [](World&) {}); },
+                ThrowsMessage<UsageError>(AllOf(StartsWith("LOOM_RANK_ORDER: "), HasSubstr("/nonexistent"))));
+}
+
+TEST(Settings, OfTheTransportAreNamedInTheirErrors) {
+    const Setting transport("LOOM_TRANSPORT", "zz");
+    const Setting bootstrap("LOOM_BOOTSTRAP", "alone");
+    const auto alone = transport::find_bootstrap();
+
+    EXPECT_THAT([&] { (void)transport::open_transport(*alone); },
+                ThrowsMessage<UsageError>(AllOf(StartsWith("LOOM_TRANSPORT: "), HasSubstr("zz"))));
+    EXPECT_THAT([&] { (void)transport::open_transport(*alone, "yy"); },
+                ThrowsMessage<UsageError>(StartsWith("no such transport: yy")));
+}
+
+}  // namespace
+}  // namespace loom::coll
