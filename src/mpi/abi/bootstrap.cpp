@@ -37,7 +37,7 @@ std::vector<int> MpiBootstrap::meet(int mine) {
 }
 
 void MpiBootstrap::fence() {
-    const std::string mine = transport::plugin::pack(unsent_);
+    const std::string mine = transport::pack(unsent_);
     if (mine.size() > std::numeric_limits<int>::max())
         throw transport::BootstrapError("a rank has put more than 2 GiB");
     const std::vector<int> lengths = meet(static_cast<int>(mine.size()));
@@ -53,9 +53,9 @@ void MpiBootstrap::fence() {
     check(PMPI_Allgatherv(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, all.data(), lengths.data(),
                           starts.data(), MPI_BYTE, comm_));
     for (std::size_t from = 0; from < lengths.size(); ++from)
-        transport::plugin::unpack(std::string_view(all).substr(static_cast<std::size_t>(starts[from]),
-                                                               static_cast<std::size_t>(lengths[from])),
-                                  known_[from]);
+        transport::unpack(std::string_view(all).substr(static_cast<std::size_t>(starts[from]),
+                                                       static_cast<std::size_t>(lengths[from])),
+                          known_[from]);
     unsent_.clear();
 }
 
@@ -72,7 +72,7 @@ void MpiBootstrap::give_up(std::string_view why) {
 std::string MpiBootstrap::get(Rank of, std::string_view key) {
     if (of.value >= known_.size())
         throw transport::BootstrapError("there is no rank " + std::to_string(of.value) + " in this job");
-    return transport::plugin::value_of(known_[of.value], of, key);
+    return transport::value_of(known_[of.value], of, key);
 }
 
 }  // namespace loom::mpi

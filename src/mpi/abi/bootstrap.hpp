@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/plugin/values.hpp"
+#include "loom/transport/values.hpp"
 
 namespace loom::mpi {
 
@@ -38,8 +38,8 @@ private:
     int rank_ = 0, size_ = 1;
     bool abandoned_ = false;  // all know that someone gave up
     std::string why_;         // this rank did
-    transport::plugin::Values unsent_;
-    std::vector<transport::plugin::Values> known_;  // by rank
+    transport::Values unsent_;
+    std::vector<transport::Values> known_;  // by rank
 };
 
 }  // namespace loom::mpi

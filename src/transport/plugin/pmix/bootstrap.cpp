@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "loom/transport/values.hpp"
 #include "transport/plugin/plugin.hpp"
-#include "transport/plugin/values.hpp"
 
 namespace loom::transport::plugin {
 

@@ -9,7 +9,7 @@
 
 #include "loom/transport/bootstrap.hpp"
 
-namespace loom::transport::plugin {
+namespace loom::transport {
 
 using Values = std::map<std::string, std::string, std::less<>>;
 
@@ -53,4 +53,4 @@ inline void unpack(std::string_view bytes, Values& values) {
     return found->second;
 }
 
-}  // namespace loom::transport::plugin
+}  // namespace loom::transport
