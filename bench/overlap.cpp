@@ -89,7 +89,7 @@ void measure(Contestant& contestant, OverlapLine& line, Operation operation, boo
 bool may_be_real_time() {
     static const bool allowed = [] {
         bool taken = false;
-        std::thread([&] { taken = take_real_time_priority(); }).join();
+        std::thread([&] { taken = take_real_time_priority(pthread_self()) == 0; }).join();
         if (!taken) fmt::print(stderr, "loom_bench: real-time threads are not allowed here, and left out\n");
         return taken;
     }();
