@@ -39,13 +39,16 @@ TEST(Suites, ListOfTestsIsReadWithRanksArgumentsAndLimits) {
 
     const auto tests = mpich_suite(folder.path(), 8);
 
-    ASSERT_EQ(tests.size(), 2u);
+    ASSERT_EQ(tests.size(), 3u);
     EXPECT_EQ(tests[0].ranks, 4u);
     EXPECT_EQ(tests[0].program, (std::vector<std::string>{folder.path() / "coll" / "first", "-count=10", "-v"}));
     EXPECT_EQ(tests[1].ranks, 8u);
     EXPECT_EQ(tests[1].seconds, 600);
     EXPECT_EQ(tests[1].environment[0].first, "A");
     EXPECT_EQ(tests[1].environment[0].second, "b");
+    EXPECT_EQ(tests[1].wanted_ranks, 10u);
+    EXPECT_TRUE(tests[0].built);
+    EXPECT_FALSE(tests[2].built) << "named and not there";
 }
 
 TEST(Suites, TestsOfMpichPassByTheirOwnWord) {

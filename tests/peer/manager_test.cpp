@@ -112,6 +112,7 @@ TEST_F(ManagedSubnet, ADryRunDecidesAndChangesNothing) {
     settings.wait = 1000;
     settings.intervals = 2;
     settings.sweeps = 4;
+    settings.normal = 128;
     std::vector<Decision> decisions;
 
     (void)run_manager(fabric_, live, live, clock, settings,
