@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "coll/algorithms/parts.hpp"
 #include "coll/alike.hpp"
 #include "coll/whole.hpp"
 
@@ -13,7 +14,6 @@ namespace loom::coll {
 namespace {
 
 constexpr std::uint64_t most_segments = 8;       // that are walked
-constexpr std::uint64_t usual_segment = 65536;   // of algorithms that cut messages when they are not told how
 constexpr std::size_t most_operations = 12'000;  // walked for one call, before segments are no longer tried
 
 // Of groups of more than most_walked ranks, in operations of all ranks:
