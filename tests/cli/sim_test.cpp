@@ -71,7 +71,8 @@ TEST_F(SimCommand, PlaysFlowsAndWritesSeries) {
     ASSERT_EQ(run.exit_code, 0) << run.err;
     EXPECT_THAT(run.out, HasSubstr("host00-host07"));
     EXPECT_THAT(run.err, HasSubstr("events a second"));
-    EXPECT_THAT(slurp(folder.file("f.csv")), HasSubstr("\n0.000005000,host00-host07,0,1,host00,host07,120000,192.000000\n"));
+    EXPECT_THAT(slurp(folder.file("f.csv")),
+                HasSubstr("\n0.000005000,host00-host07,0,1,host00,host07,120000,192.000000\n"));
     EXPECT_THAT(slurp(folder.file("p.csv")), StartsWith("time_s,port,xmit_data"));
     EXPECT_THAT(slurp(folder.file("f.svg")), HasSubstr("late"));
     EXPECT_THAT(slurp(folder.file("p.svg")), HasSubstr("L0-1 port 4"));
