@@ -31,21 +31,25 @@ int run(const Options& options) {
         const auto transport = transport::open_transport(*bootstrap, options.transport);
         const coll::Parameters parameters = coll::measure_parameters(*transport);
         bootstrap->finished();
-        return transport->description() + "\n" + parameters.origin + "\n" + model::to_text(parameters.charges);
+        return transport->description() + "\n" + parameters.origin + "\n" + std::string(to_string(parameters.source)) +
+               "\n" + model::to_text(parameters.charges);
     });
-    std::string_view transport, origin, charges;
+    std::string_view transport, origin, source, charges;
     Lines lines(text);
-    lines.next(transport), lines.next(origin), lines.next(charges);
+    lines.next(transport), lines.next(origin), lines.next(source), lines.next(charges);
     const model::Charges measured = model::parse_charges(charges, {});
+    const bool is_measured = source == to_string(coll::Parameters::Source::measured);
     if (options.common.json) {
         print_json({{"ranks", options.ranks},
                     {"transport", transport},
                     {"origin", origin},
+                    {"measured", is_measured},
                     {"parameters", to_json(measured)},
                     {"text", charges}});
         return 0;
     }
-    fmt::print("{} ranks, {}, {}\n\n", options.ranks, transport, origin);
+    if (!is_measured) fmt::print("NOT MEASURED, {}. What follows is assumed.\n", origin);
+    fmt::print("{} ranks, {}{}{}\n\n", options.ranks, transport, is_measured ? ", " : "", is_measured ? origin : "");
     print_charges(measured);
     return 0;
 }
@@ -70,7 +74,8 @@ void add_measure(CLI::App& program, int& exit_code) {
     loggp->footer(
         "Round trips of 1 and of 16 small messages, of one just below the eager limit and of two large ones, some "
         "tens\n"
-        "of each, medians (Hoefler 2008, II.2.4): about 30 ms. All other ranks wait meanwhile as they would in a\n"
+        "of each, lower quartiles (Hoefler 2008, II.2.4): about 100 ms. All other ranks wait meanwhile as they would "
+        "in a\n"
         "collective, so that with more ranks than cores the latency has their turns in it. This is what programs\n"
         "measure at their first start and keep; the command measures and keeps nothing.\n"
         "\n"

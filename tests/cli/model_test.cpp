@@ -171,6 +171,7 @@ TEST(MeasureCommand, PrintsParameters) {
     const json object = json::parse(done.out);
     EXPECT_EQ(object["ranks"], 2);
     EXPECT_TRUE(object["parameters"]["near"].contains("small"));
+    EXPECT_EQ(object["measured"], object["origin"].get<std::string>().starts_with("measured ")) << object["origin"];
 }
 
 }  // namespace
