@@ -101,6 +101,7 @@ void parts_not_committed(const Wardrobe&);
 void elements_beyond_2_gib(const Wardrobe&);
 void displacements_below_zero(const Wardrobe&);
 void blocks_of_256_bytes_swapped(const Wardrobe&);
+void types_that_come_and_go(const Wardrobe&);
 void requests_of_both_kinds(const Wardrobe&);
 void duplicates_with_info(const Wardrobe&);
 

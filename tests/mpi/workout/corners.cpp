@@ -199,11 +199,30 @@ void blocks_of_256_bytes_swapped(const Wardrobe&) {
     MPI_Type_free(&type);
 }
 
+// A new type may have the handle of one that was freed, and is another all the same.
+void types_that_come_and_go(const Wardrobe&) {
+    const int rank = rank_in(MPI_COMM_WORLD);
+    for (int count = 1; count <= 24; ++count) {
+        const int stride = 1 + count % 3;
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_vector(count, 1, stride, MPI_INT, &type);
+        type = committed(type);
+        std::vector<int> data(static_cast<std::size_t>(count * stride), rank == 0 ? count : -1);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Ibcast(data.data(), 1, type, 0, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0; i < count * stride; ++i)
+            expect(data[static_cast<std::size_t>(i)] == (rank == 0 || i % stride == 0 ? count : -1),
+                   "an element is another type's");
+        MPI_Type_free(&type);
+    }
+}
+
 // A collective before a message in one list: indices and statuses are the list's, whoever the request belongs to.
 void requests_of_both_kinds(const Wardrobe&) {
     const int size = size_of(MPI_COMM_WORLD), rank = rank_in(MPI_COMM_WORLD);
     const int before = (rank + size - 1) % size, after = (rank + 1) % size;
-    for (int way = 0; way < 4; ++way) {
+    for (int way = 0; way < 5; ++way) {
         const int one = 1, sent[3] = {rank, rank, rank};
         int sum = 0, got[3] = {}, flag = 0, some = 0, indices[2] = {}, seen[2] = {};
         MPI_Request requests[2], sending = MPI_REQUEST_NULL;
@@ -214,13 +233,16 @@ void requests_of_both_kinds(const Wardrobe&) {
         MPI_Isend(sent, 3, MPI_INT, after, 21, MPI_COMM_WORLD, &sending);
         if (way == 0) MPI_Waitall(2, requests, found);
         while (way == 1 && flag == 0) MPI_Testall(2, requests, &flag, found);
+        for (const MPI_Request& request : requests)  // both finished: told of at once, each with its own status
+            for (flag = 0; way == 4 && flag == 0;) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
         for (int left = 2; way > 1 && left > 0; left -= some) {
             for (MPI_Status& status : statuses) MPI_Status_set_elements(&status, MPI_INT, 2);
             some = 1;
-            if (way == 2)
+            if (way != 3)
                 MPI_Waitsome(2, requests, &some, indices, statuses);
             else
                 MPI_Waitany(2, requests, &indices[0], &statuses[0]);
+            expect(way != 4 || some == 2, "a finished request is left out");
             for (int i = 0; i < some; ++i) {
                 expect(indices[i] == 0 || indices[i] == 1, "an index is not the list's");
                 expect(++seen[indices[i]] == 1, "a request is told twice");

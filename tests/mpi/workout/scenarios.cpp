@@ -314,6 +314,7 @@ const std::vector<Scenario>& scenarios() {
         {"neighbours_of_few", neighbours_of_few, 2},
         {"displacements_below_zero", displacements_below_zero, 2},
         {"blocks_of_256_bytes_swapped", blocks_of_256_bytes_swapped, 2},
+        {"types_that_come_and_go", types_that_come_and_go, 2},
         {"requests_of_both_kinds", requests_of_both_kinds, 1},
         {"large_elements", large_elements, 1},
         {"parts_not_committed", parts_not_committed, 1},
