@@ -11,16 +11,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <thread>
 
 #include "loom/base/error.hpp"
 #include "statistics.hpp"
+#include "work.hpp"
 
 namespace loom::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr unsigned most_rounds = 64;
 constexpr double patience = 2;                      // seconds until what has not come is lost
@@ -38,27 +36,6 @@ struct Board {
     double work[2][most_rounds];
     double together[2][most_rounds];
 };
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-void compute(std::uint64_t units) {
-    std::uint64_t state = units | 1;
-    for (std::uint64_t step = units * 64; step > 0; --step) state = state * 6364136223846793005u + 1442695040888963407u;
-    asm volatile("" ::"r"(state));
-}
-
-double units_a_second() {
-    constexpr std::uint64_t units = 2000;
-    double best = 1;
-    for (int i = 0; i < 40; ++i) {
-        const auto begin = Clock::now();
-        compute(units);
-        best = std::min(best, since(begin));
-    }
-    return static_cast<double>(units) / best;
-}
 
 class Side {
 public:
@@ -81,7 +58,7 @@ public:
     }
 
     void run(unsigned rounds) {
-        const double rate = units_a_second();
+        const double rate = computing_rate();
         std::vector<double> alone;
         for (unsigned round = 0; round < rounds && !board_.lost; ++round) {
             meet();

@@ -17,34 +17,10 @@
 #include <string>
 
 #include "contest/board.hpp"
+#include "work.hpp"
 
 namespace loom::bench::coll {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-// Work that needs a core and nothing else, in units of about 0.1 us.
-void compute(std::uint64_t units) {
-    std::uint64_t state = units | 1;
-    for (std::uint64_t step = units * 64; step > 0; --step) state = state * 6364136223846793005u + 1442695040888963407u;
-    asm volatile("" : : "r"(state));
-}
-
-// Units that an undisturbed core does in a second.
-double computing_rate() {
-    constexpr std::uint64_t units = 2000;
-    double best = 1;
-    for (int i = 0; i < 40; ++i) {
-        const auto begin = Clock::now();
-        compute(units);
-        best = std::min(best, since(begin));
-    }
-    return units / best;
-}
 
 double processor_seconds() {
     rusage usage{};
