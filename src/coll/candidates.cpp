@@ -327,13 +327,16 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides.
-    const auto rounds = [&](const Candidate& each) {
-        return charges.host_cores != 0 ? predictor.rounds(*each.algorithm, each.tuning) : 0;
-    };
-    const auto simplest = std::min_element(all.begin(), near, [&](const Candidate& a, const Candidate& b) {
-        const std::int64_t of_a = rounds(a), of_b = rounds(b);
-        return of_a != of_b ? of_a < of_b : a.operations < b.operations;
-    });
+    auto simplest = near;
+    std::pair<std::int64_t, std::uint64_t> fewest;
+    for (auto each = all.begin(); each != near; ++each) {
+        const std::int64_t rounds =
+            charges.host_cores != 0 ? predictor.rounds(*each->algorithm, each->tuning) : std::int64_t{0};
+        const std::pair<std::int64_t, std::uint64_t> work{rounds, each->operations};
+        if (simplest != near && work >= fewest) continue;
+        simplest = each;
+        fewest = work;
+    }
     if (simplest != near) std::rotate(all.begin(), simplest, simplest + 1);
     return all;
 }

@@ -71,8 +71,8 @@ void check_length(const traffic::Schedule& schedule, const Charges& c) {
     if (length > 4e18) throw Error("the schedule may last longer than 46 days, which is all that can be predicted");
 }
 
-// Events by time and number. Those that wait for the same core and adapter stand in one heap, of which only the first
-// is among the events: all of them would try again at the same moment.
+// Events by time and number. Those that wait for the same core and adapter stand in one heap, and so do those that wait
+// for any core of their host; of each heap only the first is among the events: all would try again at the same moment.
 class Walk {
 public:
     Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
@@ -139,19 +139,18 @@ private:
     [[nodiscard]] Time room(Time busy_until, const MessageCosts& costs) const {
         return busy_until - costs.gap * (c_.free - 1);
     }
-    [[nodiscard]] Time* host_core(std::uint32_t rank) {
-        Time* const first = host_cores_.data() + std::size_t{hosts_.empty() ? 0 : hosts_[rank]} * c_.host_cores;
+    [[nodiscard]] std::uint32_t host_of(std::uint32_t rank) const { return hosts_.empty() ? 0 : hosts_[rank]; }
+    // The one that is free first.
+    [[nodiscard]] Time* host_core(std::uint32_t host) {
+        Time* const first = host_cores_.data() + std::size_t{host} * c_.host_cores;
         return std::min_element(first, first + c_.host_cores);
     }
-    [[nodiscard]] Time core_free(std::uint32_t rank, const Op& op) {
-        const Time own = cores_[core_of(rank, op)].free;
-        return c_.host_cores == 0 ? own : std::max(own, *host_core(rank));
-    }
+    [[nodiscard]] Time core_free(std::uint32_t rank, const Op& op) const { return cores_[core_of(rank, op)].free; }
     // Work that takes no time does not part the sends of a burst.
     void busy(std::uint32_t rank, const Op& op, Time now, Time until, bool sent) {
         Core& core = cores_[core_of(rank, op)];
         core.free = until;
-        if (c_.host_cores != 0) *host_core(rank) = until;
+        if (c_.host_cores != 0) *host_core(host_of(rank)) = until;
         if (until == now && !sent) return;
         core.sent = sent;
         core.worked = until;
@@ -168,9 +167,9 @@ private:
     [[nodiscard]] std::uint32_t line_of(Line line, OpIndex send) const {
         return static_cast<std::uint32_t>(line) + (is_far(send) ? 2u : 0u) + (is_large(send) ? 1u : 0u);
     }
-    bool try_later(const Event& event, Time free, std::uint32_t queue);
+    bool try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue);
     void wake(const Event& event);
-    [[nodiscard]] Time free_for(const Waiting& waiting);
+    [[nodiscard]] Time free_for(const Waiting& waiting) const;
 
     void count_large();
     [[nodiscard]] bool may_be_lent(OpIndex send) const;
@@ -206,8 +205,9 @@ private:
     std::vector<Core> cores_;
     std::vector<Time> out_, in_;
     std::vector<Time> host_cores_;
-    std::vector<List> posted_, waiting_;  // by receiver
-    std::vector<std::vector<Waiting>> queues_;
+    std::vector<List> posted_, waiting_;        // by receiver
+    std::vector<std::vector<Waiting>> queues_;  // those of the hosts last
+    std::uint32_t first_of_hosts_ = 0;
     std::vector<Event> events_;
     std::vector<OpIndex> freed_;
     std::uint64_t numbers_ = 0;
@@ -231,7 +231,8 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
     in_.resize((ranks + host_count) * nics_);
     posted_.resize(ranks);
     waiting_.resize(ranks);
-    queues_.resize(ranks * cpus_ * nics_ * lines);
+    first_of_hosts_ = static_cast<std::uint32_t>(ranks * cpus_ * nics_ * lines);
+    queues_.resize(first_of_hosts_ + host_count);
     host_cores_.resize(std::size_t{host_count} * c_.host_cores);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         const OpIndex first = schedule.first(Rank{rank});
@@ -308,8 +309,16 @@ Prediction Walk::run() {
     return prediction;
 }
 
-// True, and the event kept, while what it needs is busy.
-bool Walk::try_later(const Event& event, Time free, std::uint32_t queue) {
+// True, and the event kept, while what it needs is busy: its rank's core and adapter, which are free at `free` and for
+// which others wait in `queue`, or all cores of the host.
+bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue) {
+    if (c_.host_cores != 0) {
+        const Time host = *host_core(host_of(rank));
+        if (host > free) {
+            free = host;
+            queue = first_of_hosts_ + host_of(rank);
+        }
+    }
     if (free <= event.time) return false;
     std::vector<Waiting>& waiting = queues_[queue];
     waiting.push_back({event.number, event.about, event.what});
@@ -327,10 +336,12 @@ void Walk::wake(const Event& event) {
     waiting.pop_back();
     play({event.time, first.number, first.op, first.what});
     if (waiting.empty() || waiting.front().number == first.number) return;
-    push({std::max(event.time, free_for(waiting.front())), waiting.front().number, event.about, What::wake});
+    const Time free =
+        event.about < first_of_hosts_ ? free_for(waiting.front()) : *host_core(event.about - first_of_hosts_);
+    push({std::max(event.time, free), waiting.front().number, event.about, What::wake});
 }
 
-Time Walk::free_for(const Waiting& waiting) {
+Time Walk::free_for(const Waiting& waiting) const {
     const Op& op = schedule_.op(waiting.op);
     if (waiting.what == What::operation) {
         const std::uint32_t rank = ops_[waiting.op].rank;
@@ -354,7 +365,8 @@ void Walk::play(const Event& event) {
 
 void Walk::play_local(const Event& event, const Op& op) {
     const std::uint32_t rank = ops_[event.about].rank;
-    if (try_later(event, core_free(rank, op), queue_of(rank, op, static_cast<std::uint32_t>(Line::local)))) return;
+    if (try_later(event, rank, core_free(rank, op), queue_of(rank, op, static_cast<std::uint32_t>(Line::local))))
+        return;
     const auto amount = static_cast<std::int64_t>(op.amount);
     const Time work = op.kind == OpKind::compute
                           ? Time{amount}
@@ -370,7 +382,7 @@ void Walk::play_send(const Event& event, const Op& op) {
     const bool large = is_large(event.about);
     const MessageCosts& m = costs(event.about);
     const Time free = std::max(core_free(state.rank, op), room(out, m));
-    if (try_later(event, free, queue_of(state.rank, op, line_of(Line::send, event.about)))) return;
+    if (try_later(event, state.rank, free, queue_of(state.rank, op, line_of(Line::send, event.about)))) return;
     if (!state.announced) {
         state.announced = true;
         begin(event.about, event.time);
@@ -411,7 +423,7 @@ void Walk::play_take(const Event& event, const Op& op) {
     const bool with_adapter = c_.taking == Taking::during_arrival;
     Time free = core_free(rank, op);
     if (with_adapter) free = std::max(free, room(in, m));
-    if (try_later(event, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
+    if (try_later(event, rank, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     State& state = ops_[event.about];
     const Time moving = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
