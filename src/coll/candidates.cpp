@@ -21,7 +21,7 @@ constexpr std::uint64_t always_walked = 10'000;       // a schedule that is walk
 constexpr std::uint64_t always_walked_tuned = 3'000;  // one of several that differ by tuning
 constexpr std::uint64_t most_sketched = 1'000;        // of the smaller group by which others are sketched at first,
 constexpr std::uint64_t most_detailed = 6'000;   // and again where they may be the best and are too large to be walked
-constexpr std::uint64_t most_compared = 20'000;  // walked as they are, of those that may be the best
+constexpr std::uint64_t most_compared = 80'000;  // walked as they are, of those that may be the best
 
 // value * by / of, for values below some days and `of` below some MiB.
 std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
