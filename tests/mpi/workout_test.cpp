@@ -32,10 +32,16 @@ std::string mpirun(const std::string& mpi, int ranks) {
     return "timeout 100 " + start + " -n " + std::to_string(ranks) + " ";
 }
 
+// Memory that the MPI libraries keep is not ours to find.
+constexpr const char* without_leaks = "env ASAN_OPTIONS=detect_leaks=0 ";
+
+std::string with_library(const std::string& mpi, const std::string& report) {
+    return without_leaks + std::string("LD_PRELOAD=" LOOM_SANITIZER_FIRST LOOM_LIBRARIES "/libloom-mpi-") + mpi +
+           ".so LOOM_MPI_REPORT=" + report + " ";
+}
+
 std::string launch(const Job& job, const std::string& report, const std::string& program) {
-    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + job.mpi + ".so";
-    const std::string variables = "LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + report + " " + job.variables;
-    return mpirun(job.mpi, job.ranks) + "env " + variables + " " + program;
+    return mpirun(job.mpi, job.ranks) + with_library(job.mpi, report) + job.variables + " " + program;
 }
 
 // The workout's own blocking calls where those are not asked for, and one scenario's broadcast that nobody could pack.
@@ -125,8 +131,7 @@ class OneRankInTrouble : public testing::TestWithParam<Trouble> {};
 TEST_P(OneRankInTrouble, LeavesNobodyWaiting) {
     const auto& [mpi, variable, said] = GetParam();
     const TemporaryFolder folder;
-    const std::string library = std::string(LOOM_LIBRARIES) + "/libloom-mpi-" + mpi + ".so";
-    const std::string variables = "env LD_PRELOAD=" + library + " LOOM_MPI_REPORT=" + folder.file("report") + " ";
+    const std::string variables = with_library(mpi, folder.file("report"));
     const std::string program = std::string(" ") + LOOM_WORKOUT + "_" + mpi + " --cases 0 --no-scenarios";
 
     const Outcome outcome =
@@ -153,8 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Mpi, OneRankInTrouble,
 TEST(MpiLibrary, OfRanksInDifferentOrdersIsNotUsed) {
     const TemporaryFolder folder;
     loom::write_file(folder.file("order"), "1 0\n");
-    const std::string variables = std::string("env LD_PRELOAD=" LOOM_LIBRARIES "/libloom-mpi-openmpi.so") +
-                                  " LOOM_MPI_REPORT=" + folder.file("report") + " ";
+    const std::string variables = with_library("openmpi", folder.file("report"));
     const std::string program = std::string(" ") + LOOM_WORKOUT + "_openmpi --cases 0 --no-scenarios";
 
     const Outcome outcome = loom::test::shell(mpirun("openmpi", 1) + variables + program + " : -n 1 " + variables +
@@ -181,7 +185,7 @@ class Nbc : public testing::TestWithParam<std::tuple<const char*, int>> {};
 TEST_P(Nbc, ExamplesAreRight) {
     const auto& [mpi, ranks] = GetParam();
 
-    const Outcome outcome = loom::test::shell(mpirun(mpi, ranks) + std::string(LOOM_NBC_EXAMPLES) + "_" + mpi);
+    const Outcome outcome = loom::test::shell(mpirun(mpi, ranks) + without_leaks + LOOM_NBC_EXAMPLES + "_" + mpi);
 
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
