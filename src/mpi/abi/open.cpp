@@ -112,11 +112,11 @@ void close() {
     if (!all.opened) return;
     all.opened = false;
     if (all.world != nullptr) {
+        close_requests();  // a communicator's farewell waits for the operations that were given up, too
         until([&] {
             bury();
             return all.leaving.empty();
         });
-        close_requests();
         PMPI_Group_free(&all.everyone);
         try {
             all.world->close();

@@ -105,4 +105,10 @@ void types_that_come_and_go(const Wardrobe&);
 void requests_of_both_kinds(const Wardrobe&);
 void duplicates_with_info(const Wardrobe&);
 
+// leaving.cpp
+void requests_given_up(const Wardrobe&);
+void communicators_of_requests_given_up(const Wardrobe&);
+void communicators_left_early_and_late(const Wardrobe&);
+void contexts_once_round(const Wardrobe&);
+
 }  // namespace loom::workout

@@ -333,6 +333,10 @@ const std::vector<Scenario>& scenarios() {
         {"requests_inactive_and_null", requests_inactive_and_null, 1},
         {"ring_of_one_or_two", ring_of_one_or_two, 1},
         {"intercommunicator", intercommunicator, 2},
+        {"requests_given_up", requests_given_up, 2},
+        {"communicators_of_requests_given_up", communicators_of_requests_given_up, 2},
+        {"communicators_left_early_and_late", communicators_left_early_and_late, 2},
+        {"contexts_once_round", contexts_once_round, 8},
         {"threads", threads, 1},
     };
     return all;
