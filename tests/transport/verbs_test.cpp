@@ -79,6 +79,45 @@ TEST(Verbs, a_small_ring_wraps_and_a_slow_receiver_loses_nothing) {
     });
 }
 
+// Whoever waits for something also asks now and then, which tells as much: so here the receiver waits for nothing.
+TEST(Verbs, room_is_given_back_by_whoever_took_what_was_sent) {
+    const Setting ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
+    on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        constexpr int count = 8, more = 4;  // a ring has room for nine
+        const std::vector<std::byte> data = pattern(400, 1);
+        std::vector<std::byte> room(data.size());
+        Counter counter;
+        std::vector<Message> messages(count + more);
+        const auto receive = [&](int i) {
+            messages[i] = counter.message();
+            if (transport.receive(Rank{0}, Tag{7}, room, messages[i])) --counter.open;
+            drive(transport, [&] { return counter.open == 0; });
+            return messages[i].outcome == Outcome::done && room == data;
+        };
+        if (transport.rank() == Rank{0}) {
+            for (int i = 0; i < count; ++i) CHECK_RANK(transport.send(Rank{1}, Tag{7}, data, messages[i]));
+            bootstrap.fence();  // all were sent
+            bootstrap.fence();  // and taken
+            for (int i = count; i < count + more; ++i) {
+                messages[i] = counter.message();
+                if (transport.send(Rank{1}, Tag{7}, data, messages[i])) --counter.open;
+            }
+            const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+            drive(transport, [&] { return counter.open == 0 || std::chrono::steady_clock::now() > patience; });
+            CHECK_RANK(counter.open == 0);
+            bootstrap.fence();
+        } else {
+            bootstrap.fence();
+            for (int idle = 0; idle < 1000;) idle = transport.progress() ? 0 : idle + 1;
+            for (int i = 0; i < count; ++i) CHECK_RANK(receive(i));
+            bootstrap.fence();
+            bootstrap.fence();  // the rest was sent while nobody looked
+            for (int i = count; i < count + more; ++i) CHECK_RANK(receive(i));
+        }
+        return 0;
+    });
+}
+
 TEST(Verbs, lengths_that_differ_are_told_on_every_combination_of_protocols) {
     on_ranks(2, [](Transport& transport, Bootstrap&) {
         const std::pair<std::size_t, std::size_t> sent_and_expected[] = {

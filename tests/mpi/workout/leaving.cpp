@@ -1,4 +1,7 @@
 // Scenarios of what is given up or freed while others still need it: requests, communicators, contexts.
+#include <chrono>
+#include <thread>
+
 #include "mpi/workout/case.hpp"
 
 namespace loom::workout {
@@ -10,6 +13,21 @@ void many_at_once(std::size_t number) {
     std::vector<MPI_Request> requests(number, MPI_REQUEST_NULL);
     for (MPI_Request& request : requests) MPI_Ibarrier(MPI_COMM_SELF, &request);
     MPI_Waitall(static_cast<int>(number), requests.data(), MPI_STATUSES_IGNORE);
+}
+
+// Until it comes here, too. Those who wait inside MPI take turns with it.
+void leave_the_cores_to_rank_0() {
+    int word = 0, there = 0;
+    if (rank_in(MPI_COMM_WORLD) == 0) {
+        for (int to = 1; to < size_of(MPI_COMM_WORLD); ++to) MPI_Send(&word, 1, MPI_INT, to, 34, MPI_COMM_WORLD);
+        return;
+    }
+    while (true) {
+        MPI_Iprobe(0, 34, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        if (there != 0) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    MPI_Recv(&word, 1, MPI_INT, 0, 34, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 }  // namespace
@@ -98,6 +116,7 @@ void contexts_once_round(const Wardrobe&) {
         MPI_Comm none = MPI_COMM_NULL;
         MPI_Comm_split(MPI_COMM_SELF, MPI_UNDEFINED, 0, &none);
     }
+    leave_the_cores_to_rank_0();
     make(number);
     // In one order at the root and in the other elsewhere: who had the same context would take the other's.
     std::vector<int> values(comms.size(), -1);
