@@ -78,7 +78,6 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Job{"openmpi", 1, 110}, Job{"openmpi", 2, 220, "--blocking", "LOOM_MPI_BLOCKING=1"},
                     Job{"openmpi", 3, 110}, Job{"openmpi", 4, 110, "--blocking --seed 3", "LOOM_MPI_BLOCKING=1"},
                     Job{"openmpi", 5, 60}, Job{"openmpi", 8, 60, "--seed 5"},
-                    Job{"openmpi", 12, 0, "--scenario contexts_once_round"},
                     Job{"openmpi", 4, 30, "--threads --seed 9"},
                     Job{"openmpi", 3, 60, "--seed 11", "LOOM_PROGRESS=thread"}, Job{"mpich", 1, 110},
                     Job{"mpich", 2, 220, "--blocking", "LOOM_MPI_BLOCKING=1"},
