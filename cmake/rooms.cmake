@@ -40,7 +40,7 @@ function(loom_test_program name)
   target_link_libraries(test_${name} PRIVATE ${ARGN} loom_test_reference GTest::gtest GTest::gmock GTest::gtest_main)
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
   target_compile_options(test_${name} PRIVATE -O1)
-  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 LABELS ${name})
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60 PROPERTIES ${LOOM_TEST_LIMITS} LABELS ${name})
 endfunction()
 
 # loom_room_tests(NAME [LIBRARY...]): the tests of a room.
