@@ -9,6 +9,7 @@
 
 #include "cli/command.hpp"
 #include "cli/options.hpp"
+#include "loom/base/csv.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
@@ -27,7 +28,7 @@ struct Options {
     bool list = false;
     bool all = false;
     bool quick = false;
-    std::string plot;
+    std::string plot, csv;
     unsigned threads = 0;
 };
 
@@ -72,6 +73,28 @@ nlohmann::json to_json(const Result& result, double seconds, Scope scope) {
     }
     for (const Claim& claim : result.claims) out["claims"].push_back({{"text", claim.text}, {"holds", claim.holds}});
     return out;
+}
+
+// A line for each value; what the paper does not have is empty.
+std::string csv_lines(const Result& result) {
+    const auto number_or_nothing = [](const std::optional<double>& value) {
+        return value ? fmt::format("{}", *value) : std::string();
+    };
+    std::string lines;
+    for (const Row& row : result.rows)
+        for (std::size_t i = 0; i < row.values.size(); ++i) {
+            const Value& value = row.values[i];
+            const reproduce::Column& column = result.columns[i];
+            const auto expected = value.expected();
+            const bool is_judged = expected && column.rule.kind != Rule::Kind::shown;
+            lines += fmt::format("{},{},{},{},{},{},{}\n", csv_field(result.name), csv_field(row.name),
+                                 csv_field(column.name), number_or_nothing(value.paper),
+                                 number_or_nothing(value.corrected), value.ours,
+                                 !is_judged                                  ? "shown"
+                                 : column.rule.agrees(*expected, value.ours) ? "holds"
+                                                                             : "does not hold");
+        }
+    return lines;
 }
 
 Cell verdict(const Result& result, const Row& row) {
@@ -150,7 +173,11 @@ int run(const Options& options) {
     if (chosen.empty()) throw UsageError("reproduce what? a name, --all, or --list to see the names");
     if (!options.plot.empty() && chosen.size() != 1) throw UsageError("--plot draws one reproduction");
 
+    check_outputs({{"--plot", options.plot}, {"--csv", options.csv}}, options.common);
+
     bool all_hold = true;
+    const bool to_stdout = options.plot == "-" || options.csv == "-";
+    std::string csv = "reproduction,row,column,paper,corrected,ours,verdict\n";
     nlohmann::json results = nlohmann::json::array();
     for (const Reproduction* reproduction : chosen) {
         Progress progress(std::string(reproduction->name), options.common.quiet ? Show::nothing : Show::automatic);
@@ -164,13 +191,15 @@ int run(const Options& options) {
             if (!result.picture) throw UsageError(result.name + " has no picture");
             write_file(options.plot, result.picture->document());
         }
+        csv += csv_lines(result);
         if (options.common.json) {
             results.push_back(to_json(result, seconds, run_options.scope));
-        } else {
+        } else if (!to_stdout) {
             if (reproduction != chosen.front()) fmt::print("\n\n");
             print(*reproduction, result, seconds, run_options.scope);
         }
     }
+    if (!options.csv.empty()) write_file(options.csv, csv);
     if (options.common.json) fmt::print("{}\n", nlohmann::json{{"holds", all_hold}, {"reproductions", results}}.dump());
     return all_hold ? 0 : 1;
 }
@@ -185,6 +214,10 @@ void add_reproduce(CLI::App& program, int& exit_code) {
     app->add_flag("--all", options->all, "All of them");
     app->add_flag("--quick", options->quick, "Only the rows that take seconds; same rules");
     app->add_option("--plot", options->plot, "Draw the figure, where the reproduction has one")->type_name("FILE.svg");
+    app->add_option("--csv", options->csv,
+                    "Write every value beside the paper's, a line each: reproduction, row, column, the paper's number, "
+                    "the one it is corrected to, ours, verdict")
+        ->type_name("FILE");
     app->add_option("-j,--threads", options->threads, "Threads to use; 0: as many as the machine has")
         ->check(thread_count())
         ->capture_default_str();
@@ -195,6 +228,7 @@ void add_reproduce(CLI::App& program, int& exit_code) {
         "when something does not hold.\n\n"
         "  loom reproduce zahavi-table-1\n"
         "  loom reproduce zahavi-figure-6 --plot figure-6.svg\n"
+        "  loom reproduce hoefler-remap --csv rows.csv\n"
         "  loom reproduce --all --json");
     app->callback([options, &exit_code] { exit_code = run(*options); });
 }

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/fabric_file.hpp"
 #include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
@@ -162,6 +163,16 @@ Scenario scenario_of(const Options& options) {
     return scenario;
 }
 
+// Where something is wrong with the file that should be a fabric, that is what to say: other complaints follow from it.
+std::unique_ptr<sim::Setup> set_up(const Options& options) try {
+    return sim::set_up(scenario_of(options));
+} catch (const Error&) {
+    Common quietly = options.common;
+    quietly.quiet = true;
+    if (!options.fabric.empty() && options.fabric != "-") (void)load_fabric(options.fabric, "", quietly);
+    throw;
+}
+
 // The schedule that is played, as GOAL text.
 void write_goal_file(const std::string& path, const traffic::Schedule& schedule) {
     if (path.empty()) return;
@@ -175,7 +186,7 @@ int run(const Options& options) {
     check_series(options.series, options.common);
     check_outputs({{"--write-goal", options.write_goal}}, options.common);
 
-    const auto setup = sim::set_up(scenario_of(options));
+    const auto setup = set_up(options);
     check(scenario_settings(*setup));  // lines for loom manage, which nothing here would look at
     print_remarks(setup->remarks, options.common);
     write_goal_file(options.write_goal, setup->schedule);

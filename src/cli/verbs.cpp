@@ -56,8 +56,8 @@ void add_verbs(CLI::App& program, int&) {
         "other through shared memory, others through RoCEv2 (UDP).\n"
         "\n"
         "  loom verbs run -- ibv_devinfo\n"
-        "  loom verbs run -- ib_write_bw -d loom0 &\n"
-        "  loom verbs run -- ib_write_bw -d loom0 localhost");
+        "  loom verbs run -- ib_write_bw -d loom0               in one terminal; when it waits for a client,\n"
+        "  loom verbs run -- ib_write_bw -d loom0 localhost     in another");
 }
 
 }  // namespace loom::cli

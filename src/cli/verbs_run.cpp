@@ -95,9 +95,9 @@ void add_verbs_run(CLI::App& verbs) {
         "itself\n"
         "is found beside loom or by LOOM_VERBS_LIBRARY.\n"
         "\n"
-        "  loom verbs run -- ibv_rc_pingpong &  sleep 1\n"
-        "  loom verbs run -- ibv_rc_pingpong localhost\n"
         "  loom verbs run --hcas 2 -- ibv_devinfo\n"
+        "  loom verbs run -- ibv_rc_pingpong              in one terminal,\n"
+        "  loom verbs run -- ibv_rc_pingpong localhost    then in another\n"
         "  loom verbs run --fault seed=7,error=0.01 -- ./my-tests    do my error paths work?");
     app->callback([options] { run(*options); });
 }

@@ -54,6 +54,10 @@ std::vector<Rule> parse_rules(std::string_view text) {
         } catch (const UsageError& error) {
             throw UsageError("LOOM_COLL: " + std::string(entry) + ": " + error.what());
         }
+        for (const Rule& earlier : rules)
+            if (earlier.what == rule.what)
+                throw UsageError("LOOM_COLL: " + std::string(entry) + ": " + std::string(to_string(rule.what)) +
+                                 " is given twice");
         rule.chosen.why = "LOOM_COLL";
         rule.chosen.tuning = {parse_number<std::uint64_t>(segment, entry), parse_number<std::uint32_t>(value, entry)};
         rules.push_back(rule);

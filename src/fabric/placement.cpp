@@ -113,8 +113,8 @@ public:
         }
         if (ambiguous != 0)
             remarks.push_back(
-                fmt::format("{} several hosts (the first is {}); the first of them was taken, a GUID "
-                            "(0x...) would say which",
+                fmt::format("{} several hosts (the first is {}); they are taken in turn, a GUID (0x...) "
+                            "would say which",
                             ambiguous == 1 ? "a name fits" : fmt::format("{} names fit", ambiguous), hosts));
         if (numbers != 0)
             remarks.push_back(fmt::format("{} (the first is {}); the name counts",

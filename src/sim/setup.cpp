@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/table.hpp"
 #include "loom/base/text.hpp"
 #include "loom/fabric/io.hpp"
+#include "loom/fabric/placement_doubts.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/routing/lids.hpp"
 #include "loom/routing/table_io.hpp"
@@ -64,13 +66,20 @@ void load_fabric(Scenario& scenario, Setup& setup) {
     append(setup.remarks, std::move(made.remarks));
 }
 
-fabric::Placement place(const Scenario& scenario, const fabric::Fabric& fabric) {
-    if (!scenario.hosts.empty()) return fabric::place_on_hosts(fabric, scenario.hosts);
+fabric::Placement place(const Scenario& scenario, const fabric::Fabric& fabric, std::vector<std::string>& remarks) {
+    if (!scenario.hosts.empty()) {
+        fabric::Placement placement = fabric::place_on_hosts(fabric, scenario.hosts);
+        append(remarks, fabric::host_list_doubts(fabric, scenario.hosts));
+        return placement;
+    }
     if (scenario.place.empty() || scenario.place == "order") return fabric::place_in_order(fabric);
     if (scenario.place == "keepers") return fabric::place_with_keepers(fabric);
     if (scenario.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), scenario.options.seed);
     const std::filesystem::path path = resolve(scenario, scenario.place);
-    return fabric::read_placement(fabric, read_file(path), path.string());
+    const std::string text = read_file(path);
+    fabric::Placement placement = fabric::read_placement(fabric, text, path.string());
+    append(remarks, fabric::placement_doubts(fabric, text));
+    return placement;
 }
 
 // A pattern without the pairs that have a place keeper at an end.
@@ -134,8 +143,10 @@ void add_flow(traffic::ScheduleBuilder& builder, const FlowPlan& flow, std::uint
     }
 }
 
-// Two ranks for each flow. Hosts are named as placements name them: by name, its first word, GUID or LID.
-fabric::Placement place_flows(const std::vector<FlowPlan>& flows, const fabric::Fabric& fabric) {
+// Two ranks for each flow. Hosts are named as placements name them: by name, its first word, GUID or LID. But two flows
+// that name a host need not mean two hosts of that name, so that every name that fits several is doubtful.
+fabric::Placement place_flows(const std::vector<FlowPlan>& flows, const fabric::Fabric& fabric,
+                              std::vector<std::string>& remarks) {
     std::string names;
     for (const FlowPlan& flow : flows) names += flow.from + '\n' + flow.to + '\n';
     const auto refuse_host = [&](std::size_t rank) {
@@ -153,11 +164,17 @@ fabric::Placement place_flows(const std::vector<FlowPlan>& flows, const fabric::
         if (placement.hosts[rank] == no_port) refuse_host(rank);
     if (placement.ranks() != 2 * flows.size())
         throw Error("a flow goes from one host to another; expected no lists of hosts");
+    std::set<std::string_view> each;
+    std::string once;
+    for (const FlowPlan& flow : flows)
+        for (const std::string* name : {&flow.from, &flow.to})
+            if (each.insert(*name).second) once += *name + '\n';
+    append(remarks, fabric::placement_doubts(fabric, once));
     return placement;
 }
 
 void make_flows(const Scenario& scenario, Setup& setup) {
-    if (setup.graph != nullptr) setup.placement = place_flows(scenario.flows, setup.fabric);
+    if (setup.graph != nullptr) setup.placement = place_flows(scenario.flows, setup.fabric, setup.remarks);
     std::uint64_t operations = 0;
     traffic::ScheduleBuilder builder(2 * scenario.flows.size());
     for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
@@ -191,7 +208,7 @@ void make_pattern(const Scenario& scenario, Setup& setup, std::size_t ranks) {
 
 void make_traffic(const Scenario& scenario, Setup& setup) {
     if (!scenario.flows.empty()) return make_flows(scenario, setup);
-    if (setup.graph != nullptr) setup.placement = place(scenario, setup.fabric);
+    if (setup.graph != nullptr) setup.placement = place(scenario, setup.fabric, setup.remarks);
     if (!scenario.goal_file.empty()) {
         const std::filesystem::path path = resolve(scenario, scenario.goal_file);
         const FileText file(path);

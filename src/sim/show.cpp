@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "loom/base/csv.hpp"
 #include "loom/base/plot.hpp"
 
 namespace loom::sim {
@@ -31,14 +32,6 @@ std::string port_name(const Setup& setup, PortIndex port) {
 std::string host_name(const Setup& setup, Rank rank) {
     if (setup.graph == nullptr || setup.placement.hosts[rank.value] == no_port) return {};
     return fabric::describe(setup.fabric, setup.fabric.port(setup.placement.hosts[rank.value]).node);
-}
-
-// With quotes where commas, quotes or line ends demand them.
-std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return quoted + '"';
 }
 
 template <class Value>

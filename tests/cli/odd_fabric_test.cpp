@@ -78,12 +78,23 @@ TEST_F(OddFabric, HostsWithoutANameKeepTheirRank) {
 TEST_F(OddFabric, ANameOfTwoHostsIsSaid) {
     star("a", "a", "c", "[0,0,9,0],[1,1,1,0],[2,1,2,0],[3,1,3,0]");
 
-    const Outcome counted =
-        loom_program("congestion " + file("star.json") + " --engine minhop --pattern ring --hosts a,c");
+    write("places", "a\nc\n");
+    const std::string traffic = file("star.json") + " --engine minhop --pattern ring";
 
-    EXPECT_EQ(counted.exit_code, 0);
-    EXPECT_THAT(counted.err, HasSubstr("a name fits several hosts (the first is \"a\": a (0x0000000000000010) and a "
-                                       "(0x0000000000000020)); the first of them was taken"));
+    const Outcome counted = loom_program("congestion " + traffic + " --hosts a,c");
+    const Outcome listed = loom_program("sim " + traffic + " --hosts a,c");
+    const Outcome placed = loom_program("sim " + traffic + " --place " + file("places"));
+    const Outcome flowed = loom_program("sim " + file("star.json") + " --flow a:c --flow c:a");
+    const Outcome exact = loom_program("sim " + file("star.json") + " --flow 0x10:c --flow c:0x20");
+
+    for (const Outcome& outcome : {counted, listed, placed, flowed}) {
+        EXPECT_EQ(outcome.exit_code, 0);
+        EXPECT_THAT(outcome.err,
+                    HasSubstr("a name fits several hosts (the first is \"a\": a (0x0000000000000010) and a "
+                              "(0x0000000000000020)); they are taken in turn"));
+    }
+    EXPECT_EQ(exact.exit_code, 0);
+    EXPECT_THAT(exact.err, Not(HasSubstr("several hosts")));
 }
 
 TEST_F(OddFabric, WhatIsNoFabricIsCalledByItsName) {
@@ -97,6 +108,26 @@ TEST_F(OddFabric, WhatIsNoFabricIsCalledByItsName) {
     EXPECT_THAT(scenario.err, HasSubstr("this is a scenario"));
     EXPECT_EQ(empty.exit_code, 2);
     EXPECT_THAT(empty.err, HasSubstr("the file is empty"));
+}
+
+TEST_F(OddFabric, WhatIsNoFabricIsCalledByItsNameBeforeTrafficIsAskedFor) {
+    star("a", "b", "c", "");
+    write("job.scn", "switch S 8\nhost A\nhost B\nlink A S:1\nlink B S:2\nflow A-B from A to B bytes 1MB\n");
+    write("words", "what is this\n");
+
+    const Outcome alone = loom_program("sim " + file("job.scn"));
+    const Outcome played = loom_program("sim " + file("job.scn") + " --pattern ring");
+    const Outcome words = loom_program("sim " + file("words"));
+    const Outcome fabric = loom_program("sim " + file("star.json"));
+
+    EXPECT_EQ(alone.exit_code, 2);
+    EXPECT_THAT(alone.err, AllOf(HasSubstr("this is a scenario"), HasSubstr("--scenario")));
+    EXPECT_EQ(played.exit_code, 2);
+    EXPECT_THAT(played.err, HasSubstr("this is a scenario"));
+    EXPECT_EQ(words.exit_code, 2);
+    EXPECT_THAT(words.err, AllOf(HasSubstr("words"), HasSubstr("expected a fabric"), Not(HasSubstr("traffic"))));
+    EXPECT_EQ(fabric.exit_code, 2);
+    EXPECT_THAT(fabric.err, HasSubstr("expected traffic"));
 }
 
 TEST_F(OddFabric, AnEndingThatNamesNoFormatIsSaid) {

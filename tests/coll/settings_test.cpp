@@ -33,6 +33,14 @@ TEST(Settings, OfAlgorithmsAreNamedInTheirErrors) {
                     ThrowsMessage<UsageError>(AllOf(StartsWith("LOOM_COLL: "), HasSubstr(text))));
 }
 
+TEST(Settings, OfAlgorithmsSayEachThingOnce) {
+    EXPECT_EQ(parse_rules("allreduce=ring,barrier=dissemination::4").size(), 2u);
+    EXPECT_THAT([] { (void)parse_rules("allreduce=ring,barrier=dissemination,allreduce=linear"); },
+                ThrowsMessage<UsageError>("LOOM_COLL: allreduce=linear: allreduce is given twice"));
+    EXPECT_THAT([] { (void)parse_rules("broadcast=linear,bcast=linear"); },
+                ThrowsMessage<UsageError>("LOOM_COLL: bcast=linear: broadcast is given twice"));
+}
+
 TEST(Settings, OfTheOrderOfRanksAreNamedInTheirErrors) {
     const Setting order("LOOM_RANK_ORDER", "/nonexistent");
 

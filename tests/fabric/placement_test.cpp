@@ -162,8 +162,8 @@ TEST(Placement, NamesThatFitSeveralHostsAreSaid) {
     const Names twice = placement_doubts(fabric, "node17\nnode17\n");
     const Names number = placement_doubts(fabric, name(2));
 
-    EXPECT_EQ(once, (Names{"a name fits several hosts (the first is \"node17\": node17 mlx5_0 and node17 mlx5_1); the "
-                           "first of them was taken, a GUID (0x...) would say which"}));
+    EXPECT_EQ(once, (Names{"a name fits several hosts (the first is \"node17\": node17 mlx5_0 and node17 mlx5_1); "
+                           "they are taken in turn, a GUID (0x...) would say which"}));
     EXPECT_EQ(twice, Names{});
     EXPECT_EQ(number, (Names{"a host's name is another's LID (the first is \"" + name(2) +
                              "\", the LID of host03); the name counts"}));
