@@ -132,8 +132,8 @@ int manage_scenario(const ManageOptions& options) {
     take_settings(options, settings);
     ManageLog log(options.common, "");
     for (const std::string& text : setup->remarks) log.remark(text);
-    if (setup->options.packet.congestion.switches.threshold == 0)
-        log.remark("congestion control is off (congestion threshold 0): marking rates change nothing");
+    const bool off = setup->options.packet.congestion.switches.threshold == 0;
+    if (off) log.remark("congestion control is off (congestion threshold 0): there is nothing to manage");
     const Time tick = setup->options.packet.counter_tick;
     remark_out_of_reach(log, settings, &Settings::congestion, "congestion", tick);
     remark_out_of_reach(log, settings, &Settings::wait, "wait", tick);
@@ -143,7 +143,7 @@ int manage_scenario(const ManageOptions& options) {
     const ManagedRun played = play_managed(*setup, settings, how, [&](const manager::Decision& decision) {
         log.decision(decision, setup->fabric, settings);
     });
-    if (played.work.sweeps < 2)
+    if (played.work.sweeps < 2 && !off)
         log.remark(
             fmt::format("the traffic ended before a sweep of {} was over; see --sweep", to_string(settings.sweep)));
     write_series(*setup, played.recording, options.series);

@@ -25,13 +25,14 @@ ManagedRun play_managed(const sim::Setup& setup, const std::optional<manager::Se
     run.policy = settings ? to_string(settings->policy) : "none";
     run.simulation = setup.start();
     sim::Recorder recorder(*run.simulation, how);
-    if (settings) {
+    if (fabric::CongestionParameters* const parameters = run.simulation->congestion_parameters();
+        settings && parameters != nullptr) {
         sim::RecordedFabric living(recorder, setup.until);
-        run.work = run_manager(setup.fabric, living, *run.simulation->congestion_parameters(), living, *settings,
-                               [&](const manager::Decision& decision) {
-                                   run.decisions.push_back(decision);
-                                   if (decided) decided(decision);
-                               });
+        run.work =
+            run_manager(setup.fabric, living, *parameters, living, *settings, [&](const manager::Decision& decision) {
+                run.decisions.push_back(decision);
+                if (decided) decided(decision);
+            });
     }
     (void)recorder.advance(setup.until.value_or(never));
     run.recording = recorder.recording();

@@ -260,13 +260,22 @@ TEST_F(ManageScenario, FreesTheVictimOfTheExample) {
     EXPECT_GT(rows[1].at("gbit_per_s").at("X-Y"), 6.5);
 }
 
+TEST_F(ManageScenario, WithoutCongestionControlStaysOut) {
+    const Outcome outcome = manage("--set 'congestion threshold 0'");
+    const Outcome compared = manage("--json --compare none,paper --set 'congestion threshold 0'");
+
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("congestion control is off"));
+    ASSERT_EQ(compared.exit_code, 0) << compared.err;
+    EXPECT_EQ(json::parse(compared.out).at("policies")[1].at("work").at("sweeps"), 0);
+}
+
 TEST_F(ManageScenario, RefusesWhatItCannotManage) {
     EXPECT_THAT(manage("--set 'level flow'").err, HasSubstr("only the packet level has congestion control"));
     EXPECT_THAT(manage("", "manager sweep soon\n").err, HasSubstr("bed.scn:29: sweep: expected a time"));
     EXPECT_THAT(manage("", "manager speed 3\n").err, HasSubstr("bed.scn:29: expected a setting of the manager"));
     EXPECT_THAT(manage("--compare none,best").err, HasSubstr("--compare: expected none or a policy, got \"best\""));
     EXPECT_THAT(manage("--compare ''").err, HasSubstr("--compare: expected none or a policy, got \"\""));
-    EXPECT_THAT(manage("--set 'congestion threshold 0'").err, HasSubstr("congestion control is off"));
     EXPECT_THAT(manage("--sweep 1500ms").err, HasSubstr("the traffic ended before a sweep of 1.5 s was over"));
 }
 
