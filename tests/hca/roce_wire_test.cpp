@@ -25,6 +25,7 @@
 #include "hca/roce_support.hpp"
 #include "loom/base/random.hpp"
 #include "reference/icrc.hpp"
+#include "support/network/namespaces.hpp"
 #include "support/process.hpp"
 
 namespace loom::hca::roce {
@@ -158,6 +159,7 @@ struct Setting {
 class RoceWire : public testing::TestWithParam<Setting> {
 protected:
     void SetUp() override {
+        if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
         const bool ipv4 = GetParam().family == Family::ipv4;
         const int status = in_child([&] {
             const int wire = make_wire();
@@ -228,6 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Tun, RoceWire,
 
 // A run that the kernel will not cut falls apart into packets, and those that are too long are lost as on a wire.
 TEST(RoceWireLimits, PacketsBeyondTheMtuAreLostAlone) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
     const test::TemporaryFolder folder;
     const std::string file = folder.file("wire.pcap");
     std::vector<std::byte> memory(4096);
@@ -259,6 +262,7 @@ TEST(RoceWireLimits, PacketsBeyondTheMtuAreLostAlone) {
 }
 
 TEST(RoceWireGroup, MembersOnOneInterfaceReceiveIpv6Multicast) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
     class Keeper final : public Sink {
     public:
         void arrived(const Arrival& arrival) override { group = arrival.destination; }

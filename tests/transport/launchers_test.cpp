@@ -2,6 +2,7 @@
 // srun; over verbs and over MPI.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/process.hpp"
 #include "transport/slurm.hpp"
@@ -86,6 +87,7 @@ TEST(Launchers, APluginThatIsNotThereIsNamed) {
 }
 
 TEST(Launchers, SlurmStartsUsByPmix) {
+    if (geteuid() != 0) GTEST_SKIP() << "Slurm's daemons need root";
     const test::Slurm slurm;
 
     expect_all_passed(slurm.srun("--mpi=pmix -n 4 " + program), 4, "verbs by pmix");
