@@ -22,7 +22,7 @@ Outcome pingpong(const std::string& faults, int port, const std::string& options
                  " >/dev/null 2>&1 & server=$!\n"
                  "for try in $(seq 50); do out=$(" +
                  command +
-                 " localhost 2>&1); code=$?; "
+                 " 127.0.0.1 2>&1); code=$?; "
                  "case \"$out\" in *\"Couldn't connect\"*) sleep 0.1;; *) break;; esac; done\n"
                  "echo \"$out\"; kill $server 2>/dev/null; wait; exit $code");
 }

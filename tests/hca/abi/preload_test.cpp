@@ -115,7 +115,7 @@ TEST(Library, GivesEachFunctionTheVersionThatLibibverbsGivesIt) {
 
     const Outcome outcome =
         shell("nm -D --defined-only '" LOOM_VERBS_LIBRARY "'" + list + folder.file("ours") +
-              "; nm -D --defined-only \"$(ldconfig -p | awk '/libibverbs.so.1 /{print $NF; exit}')\"" + list +
+              "; nm -D --defined-only \"$(/sbin/ldconfig -p | awk '/libibverbs.so.1 /{print $NF; exit}')\"" + list +
               folder.file("theirs") + "; comm -3 " + folder.file("ours") + " " + folder.file("theirs"));
 
     // Those are for librdmacm, which brings the system's library along.
