@@ -32,7 +32,7 @@ int main() {
     world->close();
 }
 END
-"$cmake" -S "$folder/user" -B "$folder/user/a/build" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
+"$cmake" -G Ninja -S "$folder/user" -B "$folder/user/a/build" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
 "$cmake" --build "$folder/user/a/build" >/dev/null
 user=$folder/user/a/build/user
 test "$("$folder/bin/loom" run -n 2 "$user")" = "2 ranks"

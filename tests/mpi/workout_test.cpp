@@ -62,7 +62,7 @@ TEST_P(Workout, IsRightAndTakenOver) {
 
     const Outcome outcome = loom::test::shell(launch(run, folder.file("report"), program));
 
-    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
     const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
     for (const auto& [name, call] : report["calls"].items())
@@ -137,7 +137,7 @@ TEST_P(OneRankInTrouble, LeavesNobodyWaiting) {
     const Outcome outcome =
         loom::test::shell(mpirun(mpi, 1) + variables + program + " : -n 1 " + variables + variable + program);
 
-    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     ASSERT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
     const auto report = nlohmann::json::parse(loom::test::slurp(folder.file("report")));
     EXPECT_THAT(report["not_in_use"].get<std::string>(), HasSubstr(said));
@@ -170,9 +170,9 @@ TEST(MpiLibrary, OfRanksInDifferentOrdersIsNotUsed) {
 }
 
 TEST(MpiLibrary, PrintsItsAccountForPeople) {
-    const Job run{"mpich", 2, 10};
+    const Job run{"openmpi", 2, 10};
     const std::string program =
-        std::string(LOOM_WORKOUT) + "_mpich --cases 10 --scenario blocking_collective_while_broadcasting";
+        std::string(LOOM_WORKOUT) + "_openmpi --cases 10 --scenario blocking_collective_while_broadcasting";
 
     const Outcome outcome = loom::test::shell(launch(run, "1", program));
 
@@ -187,7 +187,7 @@ TEST_P(Nbc, ExamplesAreRight) {
 
     const Outcome outcome = loom::test::shell(mpirun(mpi, ranks) + without_leaks + LOOM_NBC_EXAMPLES + "_" + mpi);
 
-    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
 }
 
