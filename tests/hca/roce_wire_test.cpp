@@ -74,7 +74,7 @@ int make_wire(int mtu = 4500) {
     // The kernel looks for duplicates before the address can be used.
     const SocketAddress name6 = to_socket_address(*parse_address(here6));
     for (int tries = 0; bind(control6, reinterpret_cast<const sockaddr*>(&name6.storage), name6.size) != 0; ++tries) {
-        require(errno == EADDRNOTAVAIL && tries < 5000, "IPv6 address in use");
+        require(errno == EADDRNOTAVAIL && tries < 60'000, "IPv6 address in use");
         poll(nullptr, 0, 1);
     }
     close(control);
