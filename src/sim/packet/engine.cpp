@@ -21,7 +21,9 @@ constexpr bool audits = false;
 #else
 constexpr bool audits = true;
 #endif
+// An audit looks at every buffer: where there are more, it comes as much more seldom.
 constexpr unsigned windows_an_audit = 64;
+constexpr std::size_t buffers_of_a_usual_audit = 16'384;
 constexpr std::int64_t long_wait = 1'000'000'000;  // 1 ms: worth a look whether it will ever end
 
 // All threads wait for the last one; a short while spinning, then asleep, since cores may be shared.
@@ -236,6 +238,11 @@ void Engine::play(Worker& worker, Window window) {
     }
 }
 
+bool Engine::is_time_to_audit(unsigned windows) const {
+    const auto scale = static_cast<unsigned>(ports_.credits.size() / buffers_of_a_usual_audit) + 1;
+    return audits && windows % (windows_an_audit * scale) == 0;
+}
+
 void Engine::assert_audit() const {
     if (const std::string broken = audit(); !broken.empty()) throw Error("packet level: " + broken);
 }
@@ -249,7 +256,7 @@ void Engine::run_alone(Window end) {
         worker.calendar.enter(window);
         played_ = window;
         play(worker, window);
-        if (audits && count % windows_an_audit == 0) assert_audit();
+        if (is_time_to_audit(count)) assert_audit();
     }
 }
 
@@ -286,7 +293,7 @@ void Engine::run_together(Window end) {
             } catch (...) {
                 failures[id] = std::current_exception();
             }
-            if (!audits || number % windows_an_audit != 0) continue;
+            if (!is_time_to_audit(number)) continue;
             barrier.wait();  // all stand still while one looks
             try {
                 if (id == 0) assert_audit();

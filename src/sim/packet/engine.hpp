@@ -45,6 +45,7 @@ private:
     void play_entity(Worker& worker, Event* first, Event* last);
     void run_alone(Window end);
     void run_together(Window end);
+    [[nodiscard]] bool is_time_to_audit(unsigned windows) const;
     void assert_audit() const;
     [[nodiscard]] bool worth_a_look();
     [[nodiscard]] State judge();

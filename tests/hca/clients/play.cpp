@@ -61,6 +61,10 @@ Played play_with(const Words& program, std::uint16_t port, const Words& client_w
     return played;
 }
 
+std::filesystem::path where_it_lies(const std::filesystem::path& built, const std::filesystem::path& copies) {
+    return copies.empty() ? built : copies / built.filename();
+}
+
 std::string tail(const std::string& text) {
     constexpr std::size_t most = 1500;
     return text.size() > most ? "..." + text.substr(text.size() - most) : text;
@@ -116,12 +120,18 @@ peer::Command command_for(const Words& program, const Side& side, const std::fil
     peer::Command command;
     command.arguments = side.before;
     // The library goes into the program alone, not into what runs it. A sanitized one is linked with the checker.
+    const std::filesystem::path built = LOOM_VERBS_LIBRARY_PATH;
 #ifndef LOOM_SANITIZED
     if (program.front() != LOOM_PROGRAM)
-        command.arguments.insert(command.arguments.end(), {"env", "LD_PRELOAD=" LOOM_VERBS_LIBRARY_PATH});
+        command.arguments.insert(command.arguments.end(),
+                                 {"env", "LD_PRELOAD=" + where_it_lies(built, side.copies).string()});
 #endif
-    command.arguments.insert(command.arguments.end(), program.begin(), program.end());
+    command.arguments.push_back(where_it_lies(program.front(), side.copies));
+    command.arguments.insert(command.arguments.end(), program.begin() + 1, program.end());
     command.environment = side.environment;
+#ifdef LOOM_SANITIZED
+    if (!side.copies.empty()) command.environment.emplace_back("LD_LIBRARY_PATH", side.copies.string());
+#endif
     command.environment.emplace_back("LOOM_VERBS_STATS", (folder / (name + ".counters")).string());
     command.directory = folder;
     command.output = folder / (name + ".out");

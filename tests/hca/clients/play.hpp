@@ -20,6 +20,7 @@ struct Side {
     const NetworkNamespace* network = nullptr;                     // null: ours
     std::vector<std::pair<std::string, std::string>> environment;  // beside the library's own
     Words before;                                                  // a program that runs the program (setpriv, ...)
+    std::filesystem::path copies;  // of the program and the library, for users who may not enter our build folder
 };
 
 struct Bytes {

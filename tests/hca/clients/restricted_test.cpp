@@ -26,14 +26,34 @@ void expect_all_right(const Played& played, const std::string& run) {
               24 * sizes);
 }
 
+// Runs the checker as a user who owns nothing, from copies that anybody may read: root's clone may be closed to others.
+class Nobody {
+public:
+    Nobody() {
+        std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
+        for (const std::filesystem::path file : {VERBS_CHECKER, LOOM_VERBS_LIBRARY_PATH}) {
+            const std::filesystem::path copy = folder_.path() / file.filename();
+            std::filesystem::copy_file(file, copy);
+            std::filesystem::permissions(copy, std::filesystem::perms(0755));
+        }
+        side_.before = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"};
+        side_.copies = folder_.path();
+    }
+
+    [[nodiscard]] const Side& side() const { return side_; }
+
+private:
+    peer::TemporaryFolder folder_;
+    Side side_;
+};
+
 TEST(OrdinaryUser, CanDoEverything) {
     if (geteuid() != 0) GTEST_SKIP() << "all tests are run by an ordinary user already";
-    Side side;
-    side.before = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"};
+    const Nobody nobody;
     for (const char* run : runs) {
         SCOPED_TRACE(run);
 
-        const Played played = check_run(run, side, side);
+        const Played played = check_run(run, nobody.side(), nobody.side());
 
         expect_all_right(played, run);
         EXPECT_EQ(played.sent().roce, 0u);
@@ -45,10 +65,9 @@ TEST(OrdinaryUser, CanDoEverything) {
 
 TEST(OrdinaryUser, DoesNotReachAnotherUsersProcess) {
     if (geteuid() != 0) GTEST_SKIP() << "needs two users";
-    Side nobody;
-    nobody.before = {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"};
+    const Nobody nobody;
 
-    const Played played = check({"--sizes", "8", "-n", "1", "--timeout", "8", "--patience", "2"}, {}, nobody);
+    const Played played = check({"--sizes", "8", "-n", "1", "--timeout", "8", "--patience", "2"}, {}, nobody.side());
 
     EXPECT_FALSE(played.ok());
     EXPECT_NE(played.client.outcome.output.find("transport retry counter exceeded"), std::string::npos)

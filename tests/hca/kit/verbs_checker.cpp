@@ -305,8 +305,9 @@ private:
 
     void check_target(std::size_t first, std::size_t count) {
         if (atomic()) {
-            std::uint64_t word = 0;
-            std::memcpy(&word, target_slots_.front().bytes().data(), sizeof word);
+            // Atomically, as the HCA's thread changed it: what orders the two goes through another process.
+            const auto* target = reinterpret_cast<const std::uint64_t*>(target_slots_.front().bytes().data());
+            const std::uint64_t word = __atomic_load_n(target, __ATOMIC_ACQUIRE);
             if (word != word_before(first + count)) throw Error("the word is not what the operations make of it");
             const std::string wrong = target_slots_.front().check_guards();
             if (!wrong.empty()) throw Error("atomics: " + wrong);
