@@ -11,14 +11,17 @@ using Filled = FtreeRow::Filled;
 
 class Detours {
 public:
-    Detours(const Tree& tree, const Targets& targets, const Reach& above)
+    Detours(const Tree& tree, const Targets& targets)
         : tree_(tree), targets_(targets), has_end_ports_(tree.graph().switch_count(), false) {
         for (const Target& target : targets.all().first(targets.hosts())) has_end_ports_[target.sw] = true;
-        find_pivots(above);
     }
 
-    std::size_t fill(std::span<const Filled> state, Tables& tables) const {
-        std::size_t filled = fill_by_pivot(state, tables);
+    std::size_t fill(const Reach& above, std::span<const Filled> state, Tables& tables) {
+        std::size_t filled = 0;
+        if (std::find(state.begin(), state.end(), Filled::all_but_end_ports) != state.end()) {
+            find_pivots(above);
+            filled = fill_by_pivot(state, tables);
+        }
         const auto hosts = targets_.all().first(targets_.hosts());
         const auto switches = targets_.all().subspan(targets_.hosts());
         for (bool changed = true; changed;) {
@@ -133,7 +136,7 @@ private:
 std::size_t fill_detours(const Tree& tree, const Targets& targets, const Reach& above, std::span<const Filled> filled,
                          Tables& tables) {
     if (std::all_of(filled.begin(), filled.end(), [](Filled f) { return f == Filled::all; })) return 0;
-    return Detours(tree, targets, above).fill(filled, tables);
+    return Detours(tree, targets).fill(above, filled, tables);
 }
 
 }  // namespace loom::routing

@@ -126,6 +126,10 @@ void FtreeRow::fill_block(SwitchIndex s, std::uint32_t block, std::span<std::uin
             for (std::uint32_t i = begin; i < end; ++i) row[targets[i].lid.value] = choose_up(s, sets_[entry.set], i);
             return;
         case Way::down:
+            if (hops_.empty() && entry.port != 0) {  // in a complete tree the trunk can only be on the one way down
+                for (std::uint32_t i = begin; i < end; ++i) row[targets[i].lid.value] = entry.port;
+                return;
+            }
             for (std::uint32_t i = begin; i < end; ++i) row[targets[i].lid.value] = choose_down(s, entry, i);
             return;
         case Way::no:
