@@ -83,15 +83,30 @@ public:
         return operations_in(algorithm, tuning, whole_);
     }
 
-    // Messages one after another, from the first to the last; of a smaller group where this one is large.
-    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const {
+    struct Effort {
+        std::int64_t depth = 0;  // messages one after another, from the first to the last, and local work between them
+        std::int64_t work = 0;   // of the bytes of large messages, on all cores together
+    };
+
+    // Of a smaller group where this one is large, and of a segment where the message is long.
+    [[nodiscard]] Effort effort(const Algorithm& algorithm, const Tuning& tuning) const {
         model::Charges one;
         one.way.small.latency = one.way.large.latency = Time{1};
         Extent extent = whole_;
         while (ranks_in(extent) > most_walked && thinned(extent, 2) != extent) extent = thinned(extent, 2);
         const Alike model(group_, call_, extent, std::min(bytes_, usual_segment));
-        if (!algorithm.fits(model.group(), model.call())) return never.ps;
-        return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
+        if (!algorithm.fits(model.group(), model.call())) return {never.ps, never.ps};
+        const traffic::Schedule schedule = whole(algorithm, model.group(), model.calls(), tuning).schedule;
+        Effort effort{model::walk(schedule, one).finish().ps, 0};
+        if (bytes_ <= charges_.way.limit) return effort;
+        for (const traffic::Op& op : schedule.ops()) {
+            const auto amount = static_cast<std::int64_t>(op.amount);
+            if (op.kind == traffic::OpKind::send)
+                effort.work += amount * (charges_.way.large.send_byte + charges_.way.large.take_byte);
+            if (op.kind == traffic::OpKind::copy) effort.work += amount * charges_.local.copy;
+            if (op.kind == traffic::OpKind::reduce) effort.work += amount * charges_.local.reduce;
+        }
+        return effort;
     }
 
     // Of what was predicted last.
@@ -326,14 +341,19 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
     });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
-    // hides.
+    // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
+    std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));
+    std::int64_t least = INT64_MAX;
+    for (std::size_t i = 0; i < efforts.size() && charges.host_cores != 0; ++i) {
+        efforts[i] = predictor.effort(*all[i].algorithm, all[i].tuning);
+        least = std::min(least, efforts[i].work);
+    }
     auto simplest = near;
     std::pair<std::int64_t, std::uint64_t> fewest;
     for (auto each = all.begin(); each != near; ++each) {
-        const std::int64_t rounds =
-            charges.host_cores != 0 ? predictor.rounds(*each->algorithm, each->tuning) : std::int64_t{0};
-        const std::pair<std::int64_t, std::uint64_t> work{rounds, each->operations};
-        if (simplest != near && work >= fewest) continue;
+        const Predictor::Effort& effort = efforts[static_cast<std::size_t>(each - all.begin())];
+        const std::pair<std::int64_t, std::uint64_t> work{effort.depth, each->operations};
+        if (effort.work / 3 * 2 > least || (simplest != near && work >= fewest)) continue;
         simplest = each;
         fewest = work;
     }
