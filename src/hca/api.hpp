@@ -58,6 +58,10 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_send_list(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
 
+// As loom/hca/lending.h has them.
+std::uint32_t lend(ibv_qp* qp, const void* memory, std::size_t bytes);
+void take_back(ibv_qp* qp, std::uint32_t loan);
+
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr);
 int destroy_ah(ibv_ah* ah);
 int attach_mcast(ibv_qp* qp, const ibv_gid* gid, std::uint16_t lid);

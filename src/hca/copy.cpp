@@ -136,6 +136,19 @@ void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint6
     }
 }
 
+// Takes the first `by` bytes off a list.
+void advance(iovec*& list, std::size_t& count, std::size_t by) {
+    while (count > 0 && by >= list->iov_len) {
+        by -= list->iov_len;
+        ++list;
+        --count;
+    }
+    if (count > 0) {
+        list->iov_base = static_cast<char*>(list->iov_base) + by;
+        list->iov_len -= by;
+    }
+}
+
 // Moves all bytes between the lists, going on where the kernel stopped. 0 or errno.
 template <class Call>
 int move_all(Call call, pid_t pid, iovec* local, std::size_t locals, iovec* remote, std::size_t remotes,
@@ -149,17 +162,6 @@ int move_all(Call call, pid_t pid, iovec* local, std::size_t locals, iovec* remo
         left -= static_cast<std::uint64_t>(moved);
         if (left == 0) return 0;
         if (moved == 0) return EFAULT;
-        const auto advance = [](iovec*& list, std::size_t& count, std::size_t by) {
-            while (count > 0 && by >= list->iov_len) {
-                by -= list->iov_len;
-                ++list;
-                --count;
-            }
-            if (count > 0) {
-                list->iov_base = static_cast<char*>(list->iov_base) + by;
-                list->iov_len -= by;
-            }
-        };
         advance(local, locals, static_cast<std::size_t>(moved));
         advance(remote, remotes, static_cast<std::size_t>(moved));
     }
@@ -205,7 +207,13 @@ Engine::Copied Engine::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge
     std::size_t remotes = 1;
     int error;
     if (wqe.opcode == IBV_WR_RDMA_READ) {
-        error = move_all(process_vm_readv, peer.pid, local, locals, remote, remotes, wqe.length);
+        const std::uint64_t lent = read_lent(peer, target.address, {local, locals}, wqe.length);
+        iovec* rest = local;
+        advance(rest, locals, lent);
+        remote[0] = {reinterpret_cast<void*>(target.address + lent), wqe.length - lent};
+        error = lent == wqe.length
+                    ? 0
+                    : move_all(process_vm_readv, peer.pid, rest, locals, remote, remotes, wqe.length - lent);
     } else {
         if (wqe.length > last_piece) {
             remote[0].iov_len = wqe.length - last_piece;

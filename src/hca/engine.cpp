@@ -555,6 +555,7 @@ void forked() {
         if (peer == nullptr) return;
         for (const int fd : {peer->socket, peer->ignored, peer->pidfd, peer->out_fd})
             if (fd >= 0) ::close(fd);
+        peer->close_pipes();
     };
     let_go(a->self);
     for (const auto& peer : a->peers) let_go(peer);

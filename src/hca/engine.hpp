@@ -3,6 +3,8 @@
 // from one thread.
 #pragma once
 
+#include <sys/uio.h>
+
 #include <array>
 #include <condition_variable>
 #include <memory>
@@ -173,6 +175,14 @@ struct Engine {
     enum class Pulled : std::uint8_t { done, refused, gone };
     Pulled pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
                 std::span<const ibv_sge> into);
+
+    // --- lending.cpp: memory that a peer will read soon
+    std::uint32_t pipe_pages = 0;  // that the pipes of this process have room for, all together
+    std::uint32_t lend(Qp& qp, std::span<const std::uint8_t> memory);  // 0, or what to call it
+    void take_back(Qp& qp, std::uint32_t loan);
+    // What the peer has lent us of its memory at `address`: fills the front of the list, which has room for `most`
+    // bytes. Returns how many bytes came.
+    static std::uint64_t read_lent(Peer& peer, std::uint64_t address, std::span<const iovec> into, std::uint64_t most);
 
     // --- completion.cpp
     // Descriptors of events to be written when the mutex is free again: whoever waits for them needs it at once.

@@ -184,11 +184,23 @@ bool connect_up(Engine& a, Peer& peer, const Hello& hello, const int (&fds)[hell
 Peer::~Peer() {
     for (const int fd : {socket, ignored, pidfd, out_fd})
         if (fd >= 0) ::close(fd);
+    close_pipes();
     forget_mappings();
     if (out != nullptr) munmap(out, sizeof(Outbox));
     if (self) return;
     if (in != nullptr) munmap(const_cast<Outbox*>(in), sizeof(Outbox));
     if (directory != nullptr) munmap(const_cast<Directory*>(directory), sizeof(Directory));
+}
+
+std::uint32_t Peer::close_pipes() {
+    std::uint32_t pages = 0;
+    for (const Pipe& pipe : ours) pages += pipe.pages;
+    for (auto* pipes : {&ours, &theirs})
+        for (Pipe& pipe : *pipes) {
+            if (pipe.fd >= 0) ::close(pipe.fd);
+            pipe = {};
+        }
+    return pages;
 }
 
 void Peer::forget_mappings() {
@@ -400,6 +412,7 @@ void Engine::lose(Peer& peer) {
         if (*fd >= 0) ::close(*fd);
         *fd = -1;
     }
+    pipe_pages -= peer.close_pipes();
     for (Qp* qp : peer.blocked) qp->listed_blocked = false;
     const std::vector<Qp*> waited = std::move(peer.blocked);
     peer.blocked.clear();

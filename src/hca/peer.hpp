@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -48,6 +49,18 @@ struct Peer {
     std::unordered_map<std::uint64_t, Mapping> mappings;  // of their shared memory, by inode
 
     void forget_mappings();
+
+    // Pipes for what is lent to it and by it, one for each Lending (lending.cpp).
+    struct Pipe {
+        int fd = -1;  // of ours both ends
+        std::uint64_t inode = 0;
+        std::uint32_t pages = 0;   // that have room
+        std::uint64_t number = 0;  // of what is lent in it now; 0: it is free
+    };
+    std::array<Pipe, lendings> ours, theirs;
+    std::uint32_t close_pipes();           // the pages that ours had room for
+    std::uint64_t lent = 0;                // number of the last lending
+    std::uint32_t untaken = 0, pause = 0;  // lendings in a row that it did not want; how many more it is spared
 
     Peer() = default;
     Peer(const Peer&) = delete;

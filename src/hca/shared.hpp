@@ -9,7 +9,7 @@
 
 namespace loom::hca {
 
-constexpr std::uint64_t segment_magic = 0x31534252'45564c4cull;  // changes with the layout
+constexpr std::uint64_t segment_magic = 0x32534252'45564c4cull;  // changes with the layout
 
 constexpr unsigned slot_bits = 10, index_bits = 14;
 constexpr std::uint32_t slots = 1u << slot_bits;  // 1 .. slots - 1 are given to processes
@@ -93,6 +93,15 @@ static_assert(sizeof(Entry) == 128 && offsetof(Entry, small) == 48);
 constexpr std::uint64_t ring_entries = 1024, bulk_bytes = 256 * 1024;
 constexpr std::uint32_t ring_mtu = 16384;  // payload of one entry at most
 
+// Memory that the other is expected to read next. Its pages lie in a pipe, which costs the kernel less than to look for
+// them in another process's tables. `number` is written last when it appears and first when it goes.
+struct alignas(64) Lending {
+    std::atomic<std::uint64_t> number;  // 0: nothing is lent here
+    std::atomic<std::uint64_t> address, length;
+    std::atomic<std::uint64_t> pipe, inode;  // descriptor in the owner's process, and which file that is
+};
+constexpr std::size_t lendings = 2;
+
 // Everything that one process writes for one other.
 struct Outbox {
     std::uint64_t magic;
@@ -100,6 +109,8 @@ struct Outbox {
     std::atomic<std::uint64_t> bulk_consumed;
     alignas(64) std::atomic<std::uint32_t> copying[2];  // copies into the other's memory under way, by epoch
     std::atomic<std::uint32_t> can_pull;                // the owner may read the other's memory
+    std::atomic<std::uint64_t> lent_taken[lendings];    // numbers of the other's lendings that were read to their end
+    std::array<Lending, lendings> lent;
     alignas(64) std::array<Entry, ring_entries> entries;
     alignas(64) std::array<std::uint8_t, bulk_bytes> bulk;
 };

@@ -105,6 +105,9 @@ Functions::Functions(const std::string& library) {
     find(handle, "ibv_attach_mcast", attach_mcast);
     find(handle, "ibv_detach_mcast", detach_mcast);
     find(handle, "ibv_wc_status_str", wc_status_str);
+    lend = reinterpret_cast<decltype(lend)>(dlsym(handle, "loom_lend"));
+    take_back = reinterpret_cast<decltype(take_back)>(dlsym(handle, "loom_take_back"));
+    if (lend == nullptr || take_back == nullptr) lend = nullptr, take_back = nullptr;
 }
 
 Adapter choose_adapter(const std::string& how, const std::string& system_library) {

@@ -39,6 +39,9 @@ struct Functions {
     decltype(&::ibv_attach_mcast) attach_mcast;
     decltype(&::ibv_detach_mcast) detach_mcast;
     decltype(&::ibv_wc_status_str) wc_status_str;
+    // The software HCA's own (loom/hca/lending.h), null elsewhere.
+    std::uint32_t (*lend)(ibv_qp*, const void*, std::size_t) = nullptr;
+    void (*take_back)(ibv_qp*, std::uint32_t) = nullptr;
 
     // Throws IoError when the library cannot be loaded or lacks one of them. Stays loaded.
     explicit Functions(const std::string& library);

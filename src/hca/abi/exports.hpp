@@ -3,6 +3,7 @@
 
 #pragma GCC visibility push(default)
 #include <infiniband/verbs.h>
+#include "loom/hca/lending.h"
 
 // In libibverbs, but not in its header.
 extern "C" {

@@ -162,3 +162,14 @@ int ibv_dontfork_range(void*, size_t) {
 int ibv_dofork_range(void*, size_t) {
     return 0;
 }
+
+uint32_t loom_lend(ibv_qp* qp, const void* memory, size_t bytes) {
+    const std::uint32_t loan = api::lend(qp, memory, bytes);
+    trace("loom_lend(qp=0x%x, addr=%p, length=%zu) = %u", qp->qp_num, memory, bytes, loan);
+    return loan;
+}
+
+void loom_take_back(ibv_qp* qp, uint32_t loan) {
+    api::take_back(qp, loan);
+    trace("loom_take_back(qp=0x%x, %u)", qp->qp_num, loan);
+}

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "loom/base/error.hpp"
 #include "transport/verbs/requests.hpp"
@@ -192,9 +193,15 @@ Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
         return nullptr;
     }
     Message* const message = lent_[slot].message;
-    lent_[slot].message = nullptr;
-    free_lent_.push_back(static_cast<std::uint32_t>(slot));
+    forget_loan(peer, static_cast<std::uint32_t>(slot));
     return message;
+}
+
+void VerbsTransport::forget_loan(Peer& peer, std::uint32_t slot) {
+    Lent& lent = lent_[slot];
+    if (lent.pages != 0) device_.adapter.functions.take_back(peer.qp.get(), std::exchange(lent.pages, 0));
+    lent.message = nullptr;
+    free_lent_.push_back(slot);
 }
 
 Message* VerbsTransport::end_advance(Peer& peer, std::uint64_t reference) {

@@ -83,11 +83,8 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
         }
     peer.readies.clear();
     std::erase_if(peer.unexpected, [](const Unexpected& early) { return early.loan.has_value(); });
-    for (Lent& lent : lent_)
-        if (lent.message != nullptr && lent.message->peer == peer.rank) {
-            free_lent_.push_back(static_cast<std::uint32_t>(&lent - lent_.data()));
-            lent.message = nullptr;
-        }
+    for (std::uint32_t slot = 0; slot < lent_.size(); ++slot)
+        if (lent_[slot].message != nullptr && lent_[slot].message->peer == peer.rank) forget_loan(peer, slot);
     while (Message* const message = over.pop()) {
         if (const auto source = sources_.find(message); source != sources_.end()) {
             registrations_.release(*source->second);

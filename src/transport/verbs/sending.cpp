@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
 constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
+constexpr std::uint64_t most_in_advance = 64 << 10;       // bytes that two pairs of hands copy no faster than one
 
 ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
     return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
@@ -216,7 +217,7 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         }
     message.outcome = Message::Outcome::pending;
     message.note = 0;
-    if (lends_in_advance(peer, tag))
+    if (lends_in_advance(peer, message))
         lend_in_advance(peer, message);
     else
         peer.sends.push(message);
@@ -244,19 +245,22 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
 }
 
 // On the software HCA a core copies, and inside a host it may be either side's. What one side reaches with plain loads
-// or stores that side copies, without the system's help. Otherwise whoever has fewer transfers to do does it; both
-// halve it when both have nothing else to do and a core each. Adapters copy themselves and need no help.
+// or stores that side copies, without the system's help. Otherwise a reader who was told in advance has the least work,
+// and whoever has fewer transfers to do does it; both share it when both have nothing else to do and a core each.
+// Adapters copy themselves and need no help.
 std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
                                             const Registration& source) const {
     if (!device_.adapter.soft || peer.far || message.bytes < least_lent) return 0;
     if (source.shared != (ready.shared != 0)) return source.shared ? message.bytes : 0;
-    if (waiting_ == Waiting::yield) return 0;  // we have our turn, and the receiver is done when it has its own
+    // Of shared memory a copy costs either side the same: we have our turn, and the receiver is done when it has its.
+    if (waiting_ == Waiting::yield) return source.shared ? 0 : message.bytes;
     if (large_sends_ != ready.receives) return large_sends_ > ready.receives ? message.bytes : 0;
-    return large_receives_ != 0 ? 0 : message.bytes / 2 / 4096 * 4096;
+    if (large_receives_ != 0) return source.shared ? 0 : message.bytes;
+    return (source.shared ? message.bytes / 2 : message.bytes / 3 * 2) / 4096 * 4096;
 }
 
 // The reference of a loan.
-std::uint64_t VerbsTransport::new_loan(Message& message) {
+std::uint64_t VerbsTransport::new_loan(Peer& peer, Message& message, std::uint64_t bytes, const Registration& source) {
     if (free_lent_.empty()) {
         free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
@@ -266,22 +270,25 @@ std::uint64_t VerbsTransport::new_loan(Message& message) {
     lent_[slot].message = &message;
     lent_[slot].in_advance = false;
     lent_[slot].claimed_by = no_reference;
+    const verbs::Functions& f = device_.adapter.functions;
+    if (f.lend != nullptr && !source.shared) lent_[slot].pages = f.lend(peer.qp.get(), message.data, bytes);
     ++lent_[slot].generation;
     return std::uint64_t{lent_[slot].generation} << 32 | slot;
 }
 
 void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
-    const std::uint64_t reference = new_loan(message);
+    const Registration& source = *sources_[&message];
+    const std::uint64_t reference = new_loan(peer, message, bytes, source);
     send_control(peer, Kind::lent, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, 0, reference,
-                      receive});
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, source.mr->rkey, 0, reference, receive});
 }
 
-// Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word. So it says at once
-// where the data is, and whichever of the two comes second copies it.
-bool VerbsTransport::lends_in_advance(const Peer& peer, Tag tag) const {
-    return waiting_ == Waiting::yield && device_.adapter.soft && !peer.far &&
-           (peer.sends.empty() || peer.sends.find(tag) == nullptr);
+// Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word; where they have a
+// core each, the word takes as long as a message of some KiB. So the sender says at once where the data is, and
+// whichever of the two comes second copies it.
+bool VerbsTransport::lends_in_advance(const Peer& peer, const Message& message) const {
+    return device_.adapter.soft && !peer.far && (waiting_ == Waiting::yield || message.bytes <= most_in_advance) &&
+           (peer.sends.empty() || peer.sends.find(message.tag) == nullptr);
 }
 
 void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
@@ -289,7 +296,7 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     sources_[&message] = &source;
     peer.writing.push(message);
     message.note = 1;
-    const std::uint64_t reference = new_loan(message);
+    const std::uint64_t reference = new_loan(peer, message, message.bytes, source);
     lent_[reference & 0xffffffff].in_advance = true;
     send_control(peer, Kind::advance, message.tag,
                  Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey,

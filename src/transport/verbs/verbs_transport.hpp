@@ -136,9 +136,10 @@ private:
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
                                               const Registration& source) const;
     void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
-    [[nodiscard]] bool lends_in_advance(const Peer& peer, Tag tag) const;
+    [[nodiscard]] bool lends_in_advance(const Peer& peer, const Message& message) const;
     void lend_in_advance(Peer& peer, Message& message);
-    [[nodiscard]] std::uint64_t new_loan(Message& message);
+    [[nodiscard]] std::uint64_t new_loan(Peer& peer, Message& message, std::uint64_t bytes, const Registration& source);
+    void forget_loan(Peer& peer, std::uint32_t slot);
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
 
@@ -219,6 +220,7 @@ private:
         Message* message = nullptr;
         std::uint32_t generation = 0;
         bool in_advance = false;
+        std::uint32_t pages = 0;                  // what the HCA calls it; 0: it was not told
         std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
     };
     std::vector<Lent> lent_;
