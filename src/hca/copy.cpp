@@ -14,6 +14,7 @@
 
 #include "hca/as_adapter.hpp"
 #include "hca/engine.hpp"
+#include "hca/lending.hpp"
 
 namespace loom::hca {
 
@@ -49,8 +50,12 @@ bool read_entry(const MrEntry& entry, Published& out) {
 
 // Maps the memory of another process that lies in a memfd which can never shrink. 0 length: it cannot be had.
 Peer::Mapping map_share(Peer& peer, const Published& mr) {
+    if (mr.share_inode == peer.last_inode) return peer.last_mapping;
     const auto known = peer.mappings.find(mr.share_inode);
-    if (known != peer.mappings.end()) return known->second;
+    if (known != peer.mappings.end()) {
+        peer.last_inode = mr.share_inode;
+        return peer.last_mapping = known->second;
+    }
     // Programs that take new memory for every message would have us hold all of it: what is used again is mapped again.
     if (peer.mappings.size() >= most_mappings) peer.forget_mappings();
     Peer::Mapping mapping;
@@ -76,7 +81,7 @@ Peer::Mapping map_share(Peer& peer, const Published& mr) {
 }
 
 // The remote memory of a request, when everything allows it; otherwise the responder is asked and gives its reasons.
-bool allowed(Peer& peer, const Qp& qp, const SendWqe& wqe, Target& target) {
+bool allowed(Peer& peer, const Qp& qp, const Engine::Remote& remote, Target& target) {
     const std::uint32_t dest = qp.attr.dest_qp_num;
     const QpEntry& theirs = peer.directory->qps[dest & (qps_per_process - 1)];
     const std::uint64_t what = theirs.what.load(std::memory_order_acquire);
@@ -87,22 +92,23 @@ bool allowed(Peer& peer, const Qp& qp, const SendWqe& wqe, Target& target) {
     if ((what & 0xffffff) != dest || (state != IBV_QPS_RTR && state != IBV_QPS_RTS && state != IBV_QPS_SQD))
         return false;
     if (type != static_cast<std::uint32_t>(qp.type()) || whose >> 32 != qp.qpn) return false;
-    const std::uint32_t right = wqe.opcode == IBV_WR_RDMA_READ ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
+    const std::uint32_t right = remote.read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
     if ((rights & right) == 0) return false;
 
-    const std::uint32_t index = wqe.rkey >> 8;
+    const std::uint32_t index = remote.rkey >> 8;
     Published mr{};
     if (index >= mrs_per_process || !read_entry(peer.directory->mrs[index], mr)) return false;
-    if ((mr.key & 0xffffffff) != wqe.rkey || (mr.key >> 32 & right) == 0 || mr.pd != (whose & 0xffffffff)) return false;
-    const std::uint64_t offset = wqe.remote_address - mr.iova;
-    if (wqe.remote_address < mr.iova || offset > mr.length || wqe.length > mr.length - offset) return false;
+    if ((mr.key & 0xffffffff) != remote.rkey || (mr.key >> 32 & right) == 0 || mr.pd != (whose & 0xffffffff))
+        return false;
+    const std::uint64_t offset = remote.address - mr.iova;
+    if (remote.address < mr.iova || offset > mr.length || remote.length > mr.length - offset) return false;
     target.address = mr.address + offset;
     if (peer.self) {
         target.mapped = reinterpret_cast<std::uint8_t*>(target.address);
     } else if (mr.share_inode != 0) {
         const Peer::Mapping mapping = map_share(peer, mr);
         const std::uint64_t at = mr.share_offset + offset;
-        if (mapping.base != nullptr && at <= mapping.length && wqe.length <= mapping.length - at)
+        if (mapping.base != nullptr && at <= mapping.length && remote.length <= mapping.length - at)
             target.mapped = mapping.base + at;
     }
     return true;
@@ -136,40 +142,42 @@ void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint6
     }
 }
 
-// Takes the first `by` bytes off a list.
-void advance(iovec*& list, std::size_t& count, std::size_t by) {
-    while (count > 0 && by >= list->iov_len) {
-        by -= list->iov_len;
-        ++list;
-        --count;
-    }
-    if (count > 0) {
-        list->iov_base = static_cast<char*>(list->iov_base) + by;
-        list->iov_len -= by;
-    }
-}
-
-// Moves all bytes between the lists, going on where the kernel stopped. 0 or errno.
+// Moves the bytes between the lists, going on where the kernel stopped. 0 or errno.
 template <class Call>
-int move_all(Call call, pid_t pid, iovec* local, std::size_t locals, iovec* remote, std::size_t remotes,
-             std::uint64_t left) {
-    while (true) {
-        const ssize_t moved = call(pid, local, locals, remote, remotes, 0);
+int move_all(Call call, pid_t pid, IoList& local, IoList remote, std::uint64_t left) {
+    while (left != 0) {
+        const ssize_t moved = call(pid, local.first, local.count, remote.first, remote.count, 0);
         if (moved < 0) {
             if (errno == EINTR) continue;
             return errno;
         }
-        left -= static_cast<std::uint64_t>(moved);
-        if (left == 0) return 0;
         if (moved == 0) return EFAULT;
-        advance(local, locals, static_cast<std::size_t>(moved));
-        advance(remote, remotes, static_cast<std::size_t>(moved));
+        left -= static_cast<std::uint64_t>(moved);
+        local.skip(static_cast<std::size_t>(moved));
+        remote.skip(static_cast<std::size_t>(moved));
     }
+    return 0;
+}
+
+// Out of another process's memory: what it has lent us comes through pipes, the kernel finds the rest. 0 or errno.
+int read_all(Peer& peer, std::uint64_t address, std::uint64_t length, IoList local) {
+    while (length != 0) {
+        const std::uint64_t lent = read_lent(peer, address, length, local);
+        address += lent;
+        length -= lent;
+        const std::uint64_t other = before_lent(peer, address, length);
+        iovec remote{reinterpret_cast<void*>(address), other};
+        if (const int error = move_all(process_vm_readv, peer.pid, local, {&remote, 1}, other); error != 0)
+            return error;
+        address += other;
+        length -= other;
+    }
+    return 0;
 }
 
 }  // namespace
 
-Engine::Copied Engine::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges) {
+Engine::Copied Engine::copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges) {
     Peer& peer = *qp.path->peer;
     // Counted before the key is looked at: a deregistration that comes after waits for us.
     const std::uint32_t epoch = peer.directory->epoch.load(std::memory_order_acquire) & 1;
@@ -181,20 +189,20 @@ Engine::Copied Engine::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge
     } ended{copying};
 
     Target target;
-    if (!allowed(peer, qp, wqe, target)) return Copied::ask_responder;
+    if (!allowed(peer, qp, remote, target)) return Copied::ask_responder;
     PortCounters& counters = counters_of(*this, *qp.context);
-    if (wqe.length == 0) return Copied::done;
+    if (remote.length == 0) return Copied::done;
     if (target.mapped != nullptr) {
-        if (wqe.opcode == IBV_WR_RDMA_READ) {
+        if (remote.read) {
             const std::uint8_t* from = target.mapped;
             for (const ibv_sge& piece : sges) {
                 std::memcpy(reinterpret_cast<void*>(piece.addr), from, piece.length);
                 from += piece.length;
             }
         } else {
-            store_last_last(target.mapped, sges, wqe.length);
+            store_last_last(target.mapped, sges, remote.length);
         }
-        add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], wqe.length);
+        add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], remote.length);
         return Copied::done;
     }
     if (!peer.can_copy) return Copied::refused;
@@ -203,28 +211,23 @@ Engine::Copied Engine::copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge
     std::size_t locals = 0;
     for (const ibv_sge& piece : sges)
         if (piece.length != 0) local[locals++] = {reinterpret_cast<void*>(piece.addr), piece.length};
-    iovec remote[2] = {{reinterpret_cast<void*>(target.address), wqe.length}, {nullptr, 0}};
-    std::size_t remotes = 1;
+    IoList list{local, locals};
     int error;
-    if (wqe.opcode == IBV_WR_RDMA_READ) {
-        const std::uint64_t lent = read_lent(peer, target.address, {local, locals}, wqe.length);
-        iovec* rest = local;
-        advance(rest, locals, lent);
-        remote[0] = {reinterpret_cast<void*>(target.address + lent), wqe.length - lent};
-        error = lent == wqe.length
-                    ? 0
-                    : move_all(process_vm_readv, peer.pid, rest, locals, remote, remotes, wqe.length - lent);
+    if (remote.read) {
+        error = read_all(peer, target.address, remote.length, list);
     } else {
-        if (wqe.length > last_piece) {
-            remote[0].iov_len = wqe.length - last_piece;
-            remote[1] = {reinterpret_cast<void*>(target.address + wqe.length - last_piece), last_piece};
-            remotes = 2;
+        iovec there[2] = {{reinterpret_cast<void*>(target.address), remote.length}, {nullptr, 0}};
+        std::size_t theres = 1;
+        if (remote.length > last_piece) {
+            there[0].iov_len = remote.length - last_piece;
+            there[1] = {reinterpret_cast<void*>(target.address + remote.length - last_piece), last_piece};
+            theres = 2;
         }
-        error = move_all(process_vm_writev, peer.pid, local, locals, remote, remotes, wqe.length);
+        error = move_all(process_vm_writev, peer.pid, list, {there, theres}, remote.length);
     }
     switch (error) {
         case 0:
-            add(counters.sent_bytes[static_cast<std::size_t>(Way::direct)], wqe.length);
+            add(counters.sent_bytes[static_cast<std::size_t>(Way::direct)], remote.length);
             return Copied::done;
         case ESRCH:
             return Copied::gone;
@@ -282,7 +285,8 @@ Engine::Pulled Engine::pull(Peer& peer, std::span<const std::uint8_t> references
         }
         return Pulled::done;
     }
-    const int error = move_all(process_vm_readv, peer.pid, local, locals, remote, remotes, total);
+    IoList list{local, locals};
+    const int error = move_all(process_vm_readv, peer.pid, list, {remote, remotes}, total);
     return error == 0 ? Pulled::done : error == ESRCH ? Pulled::gone : Pulled::refused;
 }
 

@@ -3,8 +3,6 @@
 // from one thread.
 #pragma once
 
-#include <sys/uio.h>
-
 #include <array>
 #include <condition_variable>
 #include <memory>
@@ -171,7 +169,12 @@ struct Engine {
 
     // --- copy.cpp: straight between two processes' memory
     enum class Copied : std::uint8_t { done, ask_responder, refused, gone, faulted };
-    Copied copy_direct(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
+    struct Remote {
+        bool read;  // or else written
+        std::uint64_t address;
+        std::uint32_t rkey, length;
+    };
+    Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges);
     enum class Pulled : std::uint8_t { done, refused, gone };
     Pulled pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
                 std::span<const ibv_sge> into);
@@ -180,9 +183,6 @@ struct Engine {
     std::uint32_t pipe_pages = 0;  // that the pipes of this process have room for, all together
     std::uint32_t lend(Qp& qp, std::span<const std::uint8_t> memory);  // 0, or what to call it
     void take_back(Qp& qp, std::uint32_t loan);
-    // What the peer has lent us of its memory at `address`: fills the front of the list, which has room for `most`
-    // bytes. Returns how many bytes came.
-    static std::uint64_t read_lent(Peer& peer, std::uint64_t address, std::span<const iovec> into, std::uint64_t most);
 
     // --- completion.cpp
     // Descriptors of events to be written when the mutex is free again: whoever waits for them needs it at once.
@@ -205,6 +205,9 @@ struct Engine {
 
     // --- requester.cpp
     void run(Qp& qp);  // sends what the send queue holds, as far as it goes
+    // A write on a queue with nothing before it, of which nobody wants to hear: done without a place in it, whose
+    // memory would be another that is in no cache. False: nothing was done, it needs one.
+    bool write_at_once(Qp& qp, const ibv_send_wr& request);
     void on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
     void acknowledge_until(Qp& qp, std::uint32_t psn);
     void resend(Qp& qp, std::uint32_t psn);

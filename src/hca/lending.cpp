@@ -9,9 +9,12 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdio>
+#include <utility>
 
 #include "hca/api.hpp"
 #include "hca/engine.hpp"
+#include "hca/lending.hpp"
 
 namespace loom::hca {
 
@@ -20,8 +23,8 @@ namespace {
 constexpr std::uint64_t page = 4096;  // of a pipe's slot; where pages are larger fewer are needed
 constexpr std::uint32_t default_pages = 16, most_pages = 256;
 // Users have 16,384 pages for all their pipes, and shells want some too.
-constexpr std::uint32_t pages_per_process = 1024;
-constexpr std::uint32_t patience = 4, longest_pause = 1024;
+constexpr std::uint32_t pages_of_all_processes = 8192;
+constexpr std::uint32_t patience = 8, longest_pause = 1024;
 
 std::uint64_t inode_of(int fd) {
     struct stat file {};
@@ -69,8 +72,9 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
         std::find_if(peer.ours.begin(), peer.ours.end(), [](const auto& pipe) { return pipe.number == 0; });
     if (free == peer.ours.end()) return 0;
     Peer::Pipe& pipe = *free;
+    const auto our_share = static_cast<std::uint32_t>(pages_of_all_processes / std::max<std::size_t>(2, up.size()));
     if (pipe.fd < 0) {
-        if (pipe_pages + default_pages > pages_per_process) return 0;
+        if (pipe_pages + default_pages > our_share) return 0;
         pipe = make_pipe();
         if (pipe.fd < 0) return 0;
         pipe_pages += pipe.pages;
@@ -79,7 +83,7 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
     const std::uint64_t needed = std::min<std::uint64_t>((before + memory.size() + page - 1) / page, most_pages);
     if (needed > pipe.pages) {
         const std::uint32_t wanted = std::bit_ceil(static_cast<std::uint32_t>(needed));
-        if (pipe_pages - pipe.pages + wanted <= pages_per_process) {
+        if (pipe_pages - pipe.pages + wanted <= our_share) {
             const int now = fcntl(pipe.fd, F_SETPIPE_SZ, wanted * static_cast<std::uint32_t>(page));
             if (now > 0) {
                 pipe_pages -= pipe.pages;
@@ -120,41 +124,64 @@ void Engine::take_back(Qp& qp, std::uint32_t loan) {
     if (++peer.untaken >= patience) peer.pause = std::min(longest_pause, 8u << std::min(peer.untaken - patience, 7u));
 }
 
-std::uint64_t Engine::read_lent(Peer& peer, std::uint64_t address, std::span<const iovec> into, std::uint64_t most) {
+namespace {
+
+struct Found {
+    std::size_t which = 0;
+    std::uint64_t number = 0, address = ~std::uint64_t{0}, length = 0, fd = 0, inode = 0;
+};
+
+// The first that is lent to us and lies whole in the `most` bytes from `from` on. None: its address is beyond all.
+Found first_lent(const Peer& peer, std::uint64_t from, std::uint64_t most) {
+    Found first;
     for (std::size_t which = 0; which < lendings; ++which) {
         const Lending& shown = peer.in->lent[which];
-        std::atomic<std::uint64_t>& taken = peer.out->lent_taken[which];
         const std::uint64_t number = shown.number.load(std::memory_order_acquire);
-        if (number == 0 || number == taken.load(std::memory_order_relaxed)) continue;
-        const std::uint64_t at = shown.address.load(std::memory_order_relaxed);
-        const std::uint64_t length = shown.length.load(std::memory_order_relaxed);
-        const std::uint64_t fd = shown.pipe.load(std::memory_order_relaxed);
-        const std::uint64_t inode = shown.inode.load(std::memory_order_relaxed);
+        if (number == 0 || number == peer.theirs[which].number) continue;
+        const Found found{which,
+                          number,
+                          shown.address.load(std::memory_order_relaxed),
+                          shown.length.load(std::memory_order_relaxed),
+                          shown.pipe.load(std::memory_order_relaxed),
+                          shown.inode.load(std::memory_order_relaxed)};
         std::atomic_thread_fence(std::memory_order_acquire);
-        if (at != address || length > most || shown.number.load(std::memory_order_relaxed) != number) continue;
-        const int pipe = fetch_pipe(peer, peer.theirs[which], fd, inode);
-        if (pipe < 0) return 0;
-        std::uint64_t done = 0, skipped = 0;
-        for (std::size_t i = 0; i < into.size() && done < length;) {
-            iovec pieces[max_sges];
-            int count = 0;
-            std::uint64_t left = length - done, skip = done - skipped;
-            for (std::size_t j = i; j < into.size() && left != 0; ++j) {
-                const std::uint64_t take = std::min<std::uint64_t>(into[j].iov_len - skip, left);
-                pieces[count++] = {static_cast<char*>(into[j].iov_base) + skip, take};
-                skip = 0;
-                left -= take;
-            }
-            const ssize_t got = readv(pipe, pieces, count);
-            if (got < 0 && errno == EINTR) continue;
-            if (got <= 0) return done;
-            done += static_cast<std::uint64_t>(got);
-            while (i < into.size() && done - skipped >= into[i].iov_len) skipped += into[i++].iov_len;
-        }
-        taken.store(number, std::memory_order_release);
-        return length;
+        if (shown.number.load(std::memory_order_relaxed) != number) continue;
+        const std::uint64_t before = found.address - from;
+        if (found.address < from || before >= most || found.length > most - before) continue;
+        if (found.address < first.address) first = found;
     }
-    return 0;
+    return first;
+}
+
+}  // namespace
+
+std::uint64_t read_lent(Peer& peer, std::uint64_t address, std::uint64_t most, IoList& into) {
+    const Found lent = first_lent(peer, address, most);
+    if (lent.address != address) return 0;
+    Peer::Pipe& theirs = peer.theirs[lent.which];
+    theirs.number = lent.number;  // whatever comes of it, it is not tried again
+    const int pipe = fetch_pipe(peer, theirs, lent.fd, lent.inode);
+    if (pipe < 0) return 0;
+    std::uint64_t done = 0;
+    while (done < lent.length) {
+        // No more than was said to be in it, whatever is.
+        std::size_t whole = 0;
+        std::uint64_t left = lent.length - done;
+        while (whole < into.count && into.first[whole].iov_len <= left) left -= into.first[whole++].iov_len;
+        const std::size_t cut = whole < into.count ? std::exchange(into.first[whole].iov_len, left) : 0;
+        const ssize_t got = readv(pipe, into.first, static_cast<int>(whole + (left != 0 ? 1 : 0)));
+        if (whole < into.count) into.first[whole].iov_len = cut;
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return done;
+        done += static_cast<std::uint64_t>(got);
+        into.skip(static_cast<std::size_t>(got));
+    }
+    peer.out->lent_taken[lent.which].store(lent.number, std::memory_order_release);
+    return done;
+}
+
+std::uint64_t before_lent(const Peer& peer, std::uint64_t address, std::uint64_t most) {
+    return std::min(most, first_lent(peer, address, most).address - address);
 }
 
 namespace api {

@@ -207,6 +207,7 @@ void Peer::forget_mappings() {
     for (const auto& [inode, mapping] : mappings)
         if (mapping.base != nullptr) munmap(mapping.base, mapping.length);
     mappings.clear();
+    last_inode = 0;
 }
 
 bool Peer::has_ended() const {

@@ -46,6 +46,8 @@ struct Peer {
         std::uint8_t* base = nullptr;
         std::size_t length = 0;
     };
+    std::uint64_t last_inode = 0;  // of the mapping used last; 0: none
+    Mapping last_mapping;
     std::unordered_map<std::uint64_t, Mapping> mappings;  // of their shared memory, by inode
 
     void forget_mappings();
@@ -54,8 +56,9 @@ struct Peer {
     struct Pipe {
         int fd = -1;  // of ours both ends
         std::uint64_t inode = 0;
-        std::uint32_t pages = 0;   // that have room
-        std::uint64_t number = 0;  // of what is lent in it now; 0: it is free
+        std::uint32_t pages = 0;  // that have room
+        std::uint64_t number =
+            0;  // of ours: what is lent in it now, 0 when it is free; of theirs: the last that was tried
     };
     std::array<Pipe, lendings> ours, theirs;
     std::uint32_t close_pipes();           // the pages that ours had room for

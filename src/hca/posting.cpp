@@ -125,6 +125,7 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) error = EINVAL;
     if (qp.sq_used() + count > qp.init.cap.max_send_wr) error = ENOMEM;
     for (; wr != nullptr && error == 0; wr = wr->next) {
+        if (state == IBV_QPS_RTS && a->write_at_once(qp, *wr)) continue;
         error = take_send(*a, qp, *wr);
         if (error != 0) break;
     }

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "hca/api.hpp"
 #include "hca/engine.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
@@ -187,7 +188,8 @@ bool Engine::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
             if (qp.type() == IBV_QPT_UC) block_on(*peer, qp);
             return false;
         }
-        switch (copy_direct(qp, w, {sges, w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges})) {
+        switch (copy_direct(qp, {is_read(w), w.remote_address, w.rkey, w.length},
+                            {sges, w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges})) {
             case Copied::done:
                 if (w.opcode != IBV_WR_RDMA_WRITE_WITH_IMM) return complete_now();
                 w.placed = true;
@@ -332,6 +334,27 @@ void Engine::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, Pa
     } else {
         packet.dest_qpn = qp.attr.dest_qp_num;
     }
+}
+
+bool Engine::write_at_once(Qp& qp, const ibv_send_wr& request) {
+    if (request.opcode != IBV_WR_RDMA_WRITE || request.num_sge != 1 || qp.sq_head != qp.sq_tail || faulty) return false;
+    if ((request.send_flags & IBV_SEND_SIGNALED) != 0 || qp.init.sq_sig_all != 0 || qp.type() != IBV_QPT_RC ||
+        qp.init.cap.max_send_sge == 0 || qp.unpolled >= qp.init.cap.max_send_wr)
+        return false;
+    const Path* const path = qp.path.get();
+    if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr ||
+        path->peer->state != Peer::State::up)
+        return false;
+    ibv_sge piece = *request.sg_list;
+    if ((request.send_flags & IBV_SEND_INLINE) != 0) {
+        if (piece.length > qp.init.cap.max_inline_data) return false;
+    } else {
+        std::uint8_t* const memory = local_memory(piece.lkey, piece.addr, piece.length, qp.pd, 0);
+        if (memory == nullptr || piece.length > api::max_message) return false;
+        piece.addr = reinterpret_cast<std::uint64_t>(memory);
+    }
+    return copy_direct(qp, {false, request.wr.rdma.remote_addr, request.wr.rdma.rkey, piece.length}, {&piece, 1}) ==
+           Copied::done;
 }
 
 void Engine::run(Qp& qp) {

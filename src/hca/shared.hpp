@@ -100,7 +100,7 @@ struct alignas(64) Lending {
     std::atomic<std::uint64_t> address, length;
     std::atomic<std::uint64_t> pipe, inode;  // descriptor in the owner's process, and which file that is
 };
-constexpr std::size_t lendings = 2;
+constexpr std::size_t lendings = 4;
 
 // Everything that one process writes for one other.
 struct Outbox {

@@ -199,7 +199,8 @@ Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
 
 void VerbsTransport::forget_loan(Peer& peer, std::uint32_t slot) {
     Lent& lent = lent_[slot];
-    if (lent.pages != 0) device_.adapter.functions.take_back(peer.qp.get(), std::exchange(lent.pages, 0));
+    for (std::uint32_t& piece : lent.pieces)
+        if (piece != 0) device_.adapter.functions.take_back(peer.qp.get(), std::exchange(piece, 0));
     lent.message = nullptr;
     free_lent_.push_back(slot);
 }
@@ -318,9 +319,15 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
         }
 }
 
+void VerbsTransport::watch(const Peer& peer) {
+    const std::byte* const next = peer.ring + peer.head % peer.ring_lines * line;
+    watches_[peer.rank.value] = {reinterpret_cast<const std::uint64_t*>(next), peer.in.now()};
+}
+
 void VerbsTransport::consume(Peer& peer, std::uint64_t lines) {
     peer.head += lines;
     peer.in.next();
+    watch(peer);
     // To tell another host costs a packet and its answer. Not later than at half: the largest frame, and what has to be
     // skipped for it, are a line more than that.
     if (peer.head - peer.reported < peer.ring_lines / (peer.far ? 2 : 4)) return;
@@ -394,8 +401,11 @@ bool VerbsTransport::take_frames(Peer& peer) {
 
 bool VerbsTransport::progress() {
     bool any = false;
-    for (Peer& peer : peers_)
-        if (peer.ring != nullptr) any |= take_frames(peer);
+    for (std::size_t i = 0; i < watches_.size(); ++i) {
+        const Watch& next = watches_[i];
+        if (next.word != nullptr && (__atomic_load_n(next.word, __ATOMIC_RELAXED) ^ next.mark) >> 32 == 0)
+            any |= take_frames(peers_[i]);
+    }
     if (waiting_frames_ != 0)
         for (Peer& peer : peers_) send_waiting(peer);
     // Polling also drives the software HCA's packets, between hosts the only way anything arrives.

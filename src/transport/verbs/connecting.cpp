@@ -118,6 +118,7 @@ void VerbsTransport::connect_all() {
     host_identity(me_).copy(mine.host, sizeof mine.host - 1);
     std::string value(reinterpret_cast<const char*>(&mine), sizeof mine);
     peers_.resize(ranks);
+    watches_.resize(ranks);
     for (std::uint32_t i = 0; i < ranks; ++i) {
         Peer& peer = peers_[i];
         peer.rank = Rank{i};
@@ -156,6 +157,7 @@ void VerbsTransport::connect_all() {
         const Distance& distance = peer.far ? far_ : near_;
         peer.ring_bytes = distance.ring_bytes;
         peer.ring_lines = distance.ring_bytes / line;
+        if (peer.rank != me_) watch(peer);
         peer.eager_limit = distance.eager_limit;
         if (!peer.far)
             for (std::size_t i = 0; i < std::size(together.words); ++i) together.words[i] |= card.cores.words[i];

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
 constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
+constexpr std::uint64_t piece_lent = 1 << 20;             // bytes for which there is room in a pipe
 constexpr std::uint64_t most_in_advance = 64 << 10;       // bytes that two pairs of hands copy no faster than one
 
 ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
@@ -137,7 +138,7 @@ bool VerbsTransport::write_eager(Peer& peer, Message& message) {
 }
 
 void VerbsTransport::send_control(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload) {
-    if (peer.waiting.empty() && has_room(peer, frame_lines(payload.size()))) {
+    if (!has_waiting(peer) && has_room(peer, frame_lines(payload.size()))) {
         write_frame(peer, kind, tag, payload);
     } else if (!peer.lost) {
         peer.waiting.push_back({kind, tag, {payload.begin(), payload.end()}, nullptr});
@@ -166,7 +167,7 @@ void VerbsTransport::send_held(Peer& peer, Tag tag) {
     for (Message* held = peer.sends.find(tag); held != nullptr && held->bytes <= peer.eager_limit && !peer.lost;
          held = peer.sends.find(tag)) {
         peer.sends.remove(*held);
-        if (peer.waiting.empty() && write_eager(peer, *held)) {
+        if (!has_waiting(peer) && write_eager(peer, *held)) {
             finish(*held, Message::Outcome::done);
         } else if (peer.lost) {
             finish(*held, Message::Outcome::lost);
@@ -195,7 +196,7 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         return false;
     }
     if (data.size() <= peer.eager_limit) {
-        if (peer.waiting.empty() && write_eager(peer, message)) {
+        if (!has_waiting(peer) && write_eager(peer, message)) {
             message.outcome = Message::Outcome::done;
             return true;
         }
@@ -260,7 +261,7 @@ std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& mes
 }
 
 // The reference of a loan.
-std::uint64_t VerbsTransport::new_loan(Peer& peer, Message& message, std::uint64_t bytes, const Registration& source) {
+std::uint64_t VerbsTransport::new_loan(Message& message) {
     if (free_lent_.empty()) {
         free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
@@ -270,17 +271,34 @@ std::uint64_t VerbsTransport::new_loan(Peer& peer, Message& message, std::uint64
     lent_[slot].message = &message;
     lent_[slot].in_advance = false;
     lent_[slot].claimed_by = no_reference;
-    const verbs::Functions& f = device_.adapter.functions;
-    if (f.lend != nullptr && !source.shared) lent_[slot].pages = f.lend(peer.qp.get(), message.data, bytes);
     ++lent_[slot].generation;
     return std::uint64_t{lent_[slot].generation} << 32 | slot;
 }
 
+// The HCA puts the pages of a loan into pipes for the reader: it is told of the first piece before the reader is, and
+// of the others while that reads the first.
+void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first,
+                                    std::size_t end) {
+    const verbs::Functions& f = device_.adapter.functions;
+    Lent& lent = lent_[reference & 0xffffffff];
+    if (f.lend == nullptr || lent.message == nullptr || sources_[lent.message]->shared) return;
+    const std::byte* const data = lent.message->data;
+    // All but the first begin with a page, so that each fits into a pipe.
+    const std::uint64_t before = reinterpret_cast<std::uintptr_t>(data) % 4096;
+    for (std::size_t i = first; i < end; ++i) {
+        const std::uint64_t from = i == 0 ? 0 : i * piece_lent - before;
+        if (from >= bytes) return;
+        lent.pieces[i] = f.lend(peer.qp.get(), data + from, std::min((i + 1) * piece_lent - before, bytes) - from);
+    }
+}
+
 void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
-    const Registration& source = *sources_[&message];
-    const std::uint64_t reference = new_loan(peer, message, bytes, source);
+    const std::uint64_t reference = new_loan(message);
+    tell_of_pieces(peer, reference, bytes, 0, 1);
     send_control(peer, Kind::lent, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, source.mr->rkey, 0, reference, receive});
+                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, 0, reference,
+                      receive});
+    if (!peer.lost) tell_of_pieces(peer, reference, bytes, 1, most_pieces_lent);
 }
 
 // Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word; where they have a
@@ -296,11 +314,13 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     sources_[&message] = &source;
     peer.writing.push(message);
     message.note = 1;
-    const std::uint64_t reference = new_loan(peer, message, message.bytes, source);
+    const std::uint64_t reference = new_loan(message);
     lent_[reference & 0xffffffff].in_advance = true;
+    tell_of_pieces(peer, reference, message.bytes, 0, 1);
     send_control(peer, Kind::advance, message.tag,
                  Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey,
                       source.shared ? 1u : 0u, reference, no_reference});
+    if (!peer.lost) tell_of_pieces(peer, reference, message.bytes, 1, most_pieces_lent);
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.

@@ -2,6 +2,7 @@
 // it polls; large ones are written straight into the receiver's memory once it has said where (Hoefler 2008, LibOF).
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -39,42 +40,51 @@ struct ReadyAt {
     Ready ready;
 };
 
-struct Peer {
-    Rank rank;
+// Ranks that share a core find their caches taken by others at every turn: what a short message needs of its peer lies
+// together, in front.
+struct alignas(64) Peer {
+    // What we write into its memory.
     QpPtr qp;
     bool lost = false;
-    bool broken = false;         // a request failed: it will be lost once that is taken in
-    bool far = false;            // on another host
-    bool asked_to_ring = false;  // a far one, once and for all
-    bool probing = false;        // a write is under way that only asks whether it lives
-
-    std::uint64_t ring_bytes = 0, ring_lines = 0;  // of its ring and of ours: as long
-    std::uint64_t eager_limit = 0;
-
-    // What we write into its memory.
-    std::uint64_t ring_address = 0, inbox_address = 0;
+    bool broken = false;  // a request failed: it will be lost once that is taken in
+    bool far = false;     // on another host
+    Rank rank;
     std::uint32_t key = 0;
+    std::uint64_t eager_limit = 0;
+    std::uint64_t ring_lines = 0;  // of its ring and of ours: as long
+    std::uint64_t ring_address = 0;
     std::uint64_t tail = 0;      // lines written, in all
     std::uint64_t consumed = 0;  // of them, as far as we know
     Marks out;
-    std::byte* mirror = nullptr;  // frames too long to travel inside a request are put together here: at the place they
-                                  // will have in the ring, so that it is free again when that is
-    std::uint32_t unsignaled = 0;       // requests since the last one that will complete
-    std::uint32_t open = 0;             // requests not known to have ended
-    std::deque<std::uint32_t> covered;  // how many of them each completion to come stands for
-    const Inbox* inbox = nullptr;       // in our memory
-    std::deque<WaitingFrame> waiting;
-    MessageList sends;            // large ones that wait for `ready`
-    std::deque<ReadyAt> readies;  // that wait for their send
-    MessageList writing;          // whose data is under way
+    const Inbox* inbox = nullptr;  // in our memory
+    std::uint32_t unsignaled = 0;  // requests since the last one that will complete
+    std::uint32_t open = 0;        // requests not known to have ended
+    MessageList sends;             // large ones that wait for `ready`
 
     // What it writes into ours.
     const std::byte* ring = nullptr;
     std::uint64_t head = 0, reported = 0;  // lines
     Marks in;
     MessageList receives;
-    MessageList reading;  // large ones that we read ourselves: they have met their message
     std::deque<Unexpected> unexpected;
+
+    std::uint64_t ring_bytes = 0;
+    std::uint64_t inbox_address = 0;
+    bool asked_to_ring = false;   // a far one, once and for all
+    bool probing = false;         // a write is under way that only asks whether it lives
+    std::byte* mirror = nullptr;  // frames too long to travel inside a request are put together here: at the place they
+                                  // will have in the ring, so that it is free again when that is
+    std::deque<std::uint32_t> covered;  // how many of them each completion to come stands for
+    std::deque<WaitingFrame> waiting;
+    std::deque<ReadyAt> readies;  // that wait for their send
+    MessageList writing;          // whose data is under way
+    MessageList reading;          // large ones that we read ourselves: they have met their message
+};
+
+// Where a peer's next frame begins, and what its first word is then: all that a look in vain needs.
+struct Watch {
+    const std::uint64_t* word = nullptr;
+    std::uint64_t mark = 0;
 };
 
 class VerbsTransport final : public Transport {
@@ -138,8 +148,10 @@ private:
     void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
     [[nodiscard]] bool lends_in_advance(const Peer& peer, const Message& message) const;
     void lend_in_advance(Peer& peer, Message& message);
-    [[nodiscard]] std::uint64_t new_loan(Peer& peer, Message& message, std::uint64_t bytes, const Registration& source);
+    [[nodiscard]] std::uint64_t new_loan(Message& message);
+    void tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first, std::size_t end);
     void forget_loan(Peer& peer, std::uint32_t slot);
+    [[nodiscard]] bool has_waiting(const Peer& peer) const { return waiting_frames_ != 0 && !peer.waiting.empty(); }
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
 
@@ -157,6 +169,7 @@ private:
     [[nodiscard]] Message* end_loan(Peer& peer, std::uint64_t reference);
     [[nodiscard]] Message* end_advance(Peer& peer, std::uint64_t reference);
     void read(Peer& peer, std::uint64_t slot, const Loan& loan);
+    void watch(const Peer& peer);
     bool take_frames(Peer& peer);
     void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
     void take_ready(Peer& peer, Tag tag, const Ready& ready);
@@ -194,6 +207,7 @@ private:
     };
     Distance near_, far_;  // on this host, on others
     std::vector<Peer> peers_;
+    std::vector<Watch> watches_;  // by rank; of ourselves none
     std::unordered_map<std::uint32_t, Peer*> by_qp_;
     std::uint64_t job_ = 0;  // a number that rank 0 drew
     std::unique_ptr<Datagrams> datagrams_;
@@ -216,11 +230,12 @@ private:
     std::uint32_t large_receives_ = 0, large_sends_ = 0;  // started and not finished
 
     // Data that receivers read, named as the receives are.
+    static constexpr std::size_t most_pieces_lent = 4;
     struct Lent {
         Message* message = nullptr;
         std::uint32_t generation = 0;
         bool in_advance = false;
-        std::uint32_t pages = 0;                  // what the HCA calls it; 0: it was not told
+        std::array<std::uint32_t, most_pieces_lent> pieces{};  // what the HCA calls them; 0: it was not told
         std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
     };
     std::vector<Lent> lent_;
