@@ -106,7 +106,7 @@ std::uint64_t coarse_now_ns() {
 Engine::Engine() : qps(qps_per_process, nullptr) {}
 
 Engine::~Engine() {
-    for (const int fd : {listener, spare, directory_fd, bell, quiet_set, whole_set})
+    for (const int fd : {listener, spare, directory_fd, bell, quiet_set, whole_set, pit})
         if (fd >= 0) ::close(fd);
     for (const int fd : callers) ::close(fd);
     if (directory != nullptr) munmap(directory, sizeof(Directory));
@@ -549,7 +549,7 @@ void forked() {
     if (a == nullptr) return;
     // The engine stays behind as it is: its thread, its memory and its mutex are the parent's. Its descriptors must not
     // keep the parent's connections open.
-    for (int* fd : {&a->listener, &a->spare, &a->directory_fd, &a->bell, &a->quiet_set, &a->whole_set})
+    for (int* fd : {&a->listener, &a->spare, &a->directory_fd, &a->bell, &a->quiet_set, &a->whole_set, &a->pit})
         if (*fd >= 0) ::close(*fd);
     const auto let_go = [](const std::shared_ptr<Peer>& peer) {
         if (peer == nullptr) return;

@@ -181,6 +181,7 @@ struct Engine {
 
     // --- lending.cpp: memory that a peer will read soon
     std::uint32_t pipe_pages = 0;  // that the pipes of this process have room for, all together
+    int pit = -1;                  // where pages go that nobody has read
     std::uint32_t lend(Qp& qp, std::span<const std::uint8_t> memory);  // 0, or what to call it
     void take_back(Qp& qp, std::uint32_t loan);
 

@@ -24,7 +24,8 @@ constexpr std::uint64_t page = 4096;  // of a pipe's slot; where pages are large
 constexpr std::uint32_t default_pages = 16, most_pages = 256;
 // Users have 16,384 pages for all their pipes, and shells want some too.
 constexpr std::uint32_t pages_of_all_processes = 8192;
-constexpr std::uint32_t patience = 8, longest_pause = 1024;
+// One who takes nothing may not be able to: it is asked again only now and then.
+constexpr std::uint32_t patience = 16, pause_after = 1000;
 
 std::uint64_t inode_of(int fd) {
     struct stat file {};
@@ -117,11 +118,16 @@ void Engine::take_back(Qp& qp, std::uint32_t loan) {
         peer.untaken = 0;
         return;
     }
-    // The pages are still in it. A new pipe costs less than to read them.
+    if (++peer.untaken >= patience) peer.pause = pause_after;
+    // The pages are still in it.
+    if (pit < 0) pit = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ssize_t gone;
+    do gone = splice(pipe.fd, nullptr, pit, nullptr, std::size_t{pipe.pages} * page, SPLICE_F_NONBLOCK);
+    while (gone > 0);
+    if (gone < 0 && errno == EAGAIN) return;  // it is empty
     pipe_pages -= pipe.pages;
     ::close(pipe.fd);
     pipe = {};
-    if (++peer.untaken >= patience) peer.pause = std::min(longest_pause, 8u << std::min(peer.untaken - patience, 7u));
 }
 
 namespace {

@@ -216,7 +216,10 @@ Message* VerbsTransport::end_advance(Peer& peer, std::uint64_t reference) {
 
 // The receiver has read what it was lent.
 void VerbsTransport::take_back(Peer& peer, std::uint64_t reference) {
-    if (Message* const message = end_loan(peer, reference)) part_done(*message);
+    Message* const message = end_loan(peer, reference);
+    if (message == nullptr) return;
+    peer.unread &= ~kind_of_advance(*message);
+    part_done(*message);
 }
 
 void VerbsTransport::take_unwanted(Peer& peer, std::uint64_t reference) {

@@ -309,6 +309,14 @@ bool VerbsTransport::lends_in_advance(const Peer& peer, const Message& message) 
            (peer.sends.empty() || peer.sends.find(message.tag) == nullptr);
 }
 
+// A bit for messages from the same place and of the same length: what a receiver wanted of the last it will want of the
+// next.
+std::uint64_t VerbsTransport::kind_of_advance(const Message& message) {
+    const std::uint64_t hash =
+        (reinterpret_cast<std::uintptr_t>(message.data) ^ message.bytes << 20) * 0x9e3779b97f4a7c15;
+    return std::uint64_t{1} << (hash >> 58);
+}
+
 void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     Registration& source = registrations_.acquire({message.data, message.bytes}, false);
     sources_[&message] = &source;
@@ -316,11 +324,12 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     message.note = 1;
     const std::uint64_t reference = new_loan(message);
     lent_[reference & 0xffffffff].in_advance = true;
-    tell_of_pieces(peer, reference, message.bytes, 0, 1);
+    const bool will_be_read = (peer.unread & kind_of_advance(message)) == 0;
+    if (will_be_read) tell_of_pieces(peer, reference, message.bytes, 0, 1);
     send_control(peer, Kind::advance, message.tag,
                  Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey,
                       source.shared ? 1u : 0u, reference, no_reference});
-    if (!peer.lost) tell_of_pieces(peer, reference, message.bytes, 1, most_pieces_lent);
+    if (will_be_read && !peer.lost) tell_of_pieces(peer, reference, message.bytes, 1, most_pieces_lent);
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.
@@ -341,6 +350,7 @@ void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Rea
     Message* const message = end_advance(peer, reference);
     if (message == nullptr) return;
     if (ready.bytes != message->bytes) return lose(peer, "it sent an advance to another receive");
+    peer.unread |= kind_of_advance(*message);
     message->note = 0;
     write_data(peer, *message, 0, ready.address, static_cast<std::uint32_t>(ready.key));
     send_control(peer, Kind::written, message->tag, Reference{ready.reference});

@@ -78,6 +78,7 @@ struct alignas(64) Peer {
     std::deque<WaitingFrame> waiting;
     std::deque<ReadyAt> readies;  // that wait for their send
     MessageList writing;          // whose data is under way
+    std::uint64_t unread = 0;     // advances like which (see kind_of_advance) the peer rather had written, a bit each
     MessageList reading;          // large ones that we read ourselves: they have met their message
 };
 
@@ -149,6 +150,7 @@ private:
     [[nodiscard]] bool lends_in_advance(const Peer& peer, const Message& message) const;
     void lend_in_advance(Peer& peer, Message& message);
     [[nodiscard]] std::uint64_t new_loan(Message& message);
+    [[nodiscard]] static std::uint64_t kind_of_advance(const Message& message);
     void tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first, std::size_t end);
     void forget_loan(Peer& peer, std::uint32_t slot);
     [[nodiscard]] bool has_waiting(const Peer& peer) const { return waiting_frames_ != 0 && !peer.waiting.empty(); }
