@@ -44,7 +44,7 @@ Peer::Pipe make_pipe() {
     ::close(ends[1]);
     if (made.fd < 0) return made;
     made.inode = inode_of(made.fd);
-    made.pages = static_cast<std::uint32_t>(std::max(0, fcntl(made.fd, F_GETPIPE_SZ))) / page;
+    made.pages = static_cast<std::uint32_t>(std::max(0, fcntl(made.fd, F_GETPIPE_SZ)) / static_cast<int>(page));
     return made;
 }
 
@@ -88,7 +88,7 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
             const int now = fcntl(pipe.fd, F_SETPIPE_SZ, wanted * static_cast<std::uint32_t>(page));
             if (now > 0) {
                 pipe_pages -= pipe.pages;
-                pipe.pages = static_cast<std::uint32_t>(now) / page;
+                pipe.pages = static_cast<std::uint32_t>(now / static_cast<int>(page));
                 pipe_pages += pipe.pages;
             }
         }
