@@ -161,11 +161,12 @@ int move_all(Call call, pid_t pid, IoList& local, IoList remote, std::uint64_t l
 
 // Out of another process's memory: what it has lent us comes through pipes, the kernel finds the rest. 0 or errno.
 int read_all(Peer& peer, std::uint64_t address, std::uint64_t length, IoList local) {
-    while (length != 0) {
-        const std::uint64_t lent = read_lent(peer, address, length, local);
+    // A peer that lends and takes back without end must not keep us here.
+    for (std::size_t tries = 0; length != 0; ++tries) {
+        const std::uint64_t lent = tries < 2 * lendings ? read_lent(peer, address, length, local) : 0;
         address += lent;
         length -= lent;
-        const std::uint64_t other = before_lent(peer, address, length);
+        const std::uint64_t other = tries < 2 * lendings ? before_lent(peer, address, length) : length;
         iovec remote{reinterpret_cast<void*>(address), other};
         if (const int error = move_all(process_vm_readv, peer.pid, local, {&remote, 1}, other); error != 0)
             return error;

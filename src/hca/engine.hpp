@@ -184,6 +184,8 @@ struct Engine {
     int pit = -1;                  // where pages go that nobody has read
     std::uint32_t lend(Qp& qp, std::span<const std::uint8_t> memory);  // 0, or what to call it
     void take_back(Qp& qp, std::uint32_t loan);
+    void end_loans(Qp& qp);
+    void close_pipe(Peer::Pipe& pipe);
 
     // --- completion.cpp
     // Descriptors of events to be written when the mutex is free again: whoever waits for them needs it at once.

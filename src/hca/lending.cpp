@@ -32,14 +32,19 @@ std::uint64_t inode_of(int fd) {
     return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) ? file.st_ino : 0;
 }
 
+// The same file once more, with flags that are ours alone.
+int reopen(int fd, int flags) {
+    char path[40];
+    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return ::open(path, flags | O_CLOEXEC | O_NONBLOCK);
+}
+
 // One descriptor for both ends: programs may have few.
 Peer::Pipe make_pipe() {
     Peer::Pipe made;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return made;
-    char path[40];
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", ends[0]);
-    made.fd = ::open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    made.fd = reopen(ends[0], O_RDWR);
     ::close(ends[0]);
     ::close(ends[1]);
     if (made.fd < 0) return made;
@@ -48,15 +53,18 @@ Peer::Pipe make_pipe() {
     return made;
 }
 
-// The peer's pipe, as a descriptor of ours. Negative: it cannot be had.
+// The peer's pipe, as a descriptor of ours that never waits, whatever the peer does with its own. Negative: it cannot
+// be had.
 int fetch_pipe(const Peer& peer, Peer::Pipe& pipe, std::uint64_t fd, std::uint64_t inode) {
-    if (pipe.inode == inode) return pipe.fd;
+    if (pipe.inode == inode && pipe.fd >= 0) return pipe.fd;
     if (pipe.fd >= 0) ::close(pipe.fd);
+    pipe.fd = -1;
     pipe.inode = inode;
-    pipe.fd = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(fd), 0));
-    if (pipe.fd < 0 || inode_of(pipe.fd) == inode) return pipe.fd;
-    ::close(pipe.fd);
-    return pipe.fd = -1;
+    const int theirs = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(fd), 0));
+    if (theirs < 0) return -1;
+    if (inode != 0 && inode_of(theirs) == inode) pipe.fd = reopen(theirs, O_RDONLY);
+    ::close(theirs);
+    return pipe.fd;
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ int fetch_pipe(const Peer& peer, Peer::Pipe& pipe, std::uint64_t fd, std::uint64
 std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
     if (qp.path == nullptr || qp.path->peer == nullptr || memory.empty()) return 0;
     Peer& peer = *qp.path->peer;
-    if (peer.self || peer.state != Peer::State::up) return 0;
+    if (peer.self || peer.state != Peer::State::up || peer.in->can_pull.load(std::memory_order_relaxed) == 0) return 0;
     if (peer.pause != 0) {
         --peer.pause;
         return 0;
@@ -77,7 +85,7 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
     if (pipe.fd < 0) {
         if (pipe_pages + default_pages > our_share) return 0;
         pipe = make_pipe();
-        if (pipe.fd < 0) return 0;
+        if (pipe.fd < 0) return peer.pause = pause_after, 0;
         pipe_pages += pipe.pages;
     }
     const std::uint64_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
@@ -93,15 +101,21 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
             }
         }
     }
+    if (pipe.pages < needed / 2) return 0;  // it would not be worth it
     const iovec whole{const_cast<std::uint8_t*>(memory.data()), memory.size()};
     const ssize_t in_pipe = vmsplice(pipe.fd, &whole, 1, SPLICE_F_NONBLOCK);
-    if (in_pipe <= 0) return 0;
+    if (in_pipe <= 0) {
+        if (in_pipe < 0 && errno == EAGAIN) close_pipe(pipe);  // its reader only said that it is empty
+        return 0;
+    }
     const auto which = static_cast<std::size_t>(free - peer.ours.begin());
     Lending& shown = peer.out->lent[which];
+    std::atomic_thread_fence(std::memory_order_release);  // that nothing is lent there is seen first
     shown.address.store(reinterpret_cast<std::uintptr_t>(memory.data()), std::memory_order_relaxed);
     shown.length.store(static_cast<std::uint64_t>(in_pipe), std::memory_order_relaxed);
     shown.pipe.store(static_cast<std::uint64_t>(pipe.fd), std::memory_order_relaxed);
     shown.inode.store(pipe.inode, std::memory_order_relaxed);
+    pipe.qpn = qp.qpn;
     pipe.number = ++peer.lent;
     shown.number.store(pipe.number, std::memory_order_release);
     return static_cast<std::uint32_t>(which + 1);
@@ -111,10 +125,9 @@ void Engine::take_back(Qp& qp, std::uint32_t loan) {
     if (loan == 0 || loan > lendings || qp.path == nullptr || qp.path->peer == nullptr) return;
     Peer& peer = *qp.path->peer;
     Peer::Pipe& pipe = peer.ours[loan - 1];
-    if (pipe.number == 0) return;
-    peer.out->lent[loan - 1].number.store(0, std::memory_order_release);
-    const std::uint64_t taken = peer.in->lent_taken[loan - 1].load(std::memory_order_acquire);
-    if (std::exchange(pipe.number, 0) == taken) {
+    if (pipe.number == 0 || pipe.qpn != qp.qpn) return;
+    peer.out->lent[loan - 1].number.store(0, std::memory_order_seq_cst);
+    if (std::exchange(pipe.number, 0) == peer.in->lent_taken[loan - 1].load(std::memory_order_acquire)) {
         peer.untaken = 0;
         return;
     }
@@ -124,10 +137,22 @@ void Engine::take_back(Qp& qp, std::uint32_t loan) {
     ssize_t gone;
     do gone = splice(pipe.fd, nullptr, pit, nullptr, std::size_t{pipe.pages} * page, SPLICE_F_NONBLOCK);
     while (gone > 0);
-    if (gone < 0 && errno == EAGAIN) return;  // it is empty
+    const bool empty = gone < 0 && errno == EAGAIN;
+    // Somebody who reads may have found this loan for another of the same place, and not have come to the pipe yet:
+    // what is lent next must not be in it.
+    const auto copies = [&](std::size_t epoch) { return peer.in->copying[epoch].load(std::memory_order_seq_cst) != 0; };
+    if (!empty || copies(0) || copies(1)) close_pipe(pipe);
+}
+
+void Engine::close_pipe(Peer::Pipe& pipe) {
     pipe_pages -= pipe.pages;
     ::close(pipe.fd);
     pipe = {};
+}
+
+void Engine::end_loans(Qp& qp) {
+    if (qp.path == nullptr || qp.path->peer == nullptr) return;
+    for (std::uint32_t loan = 1; loan <= lendings; ++loan) take_back(qp, loan);
 }
 
 namespace {
@@ -142,7 +167,7 @@ Found first_lent(const Peer& peer, std::uint64_t from, std::uint64_t most) {
     Found first;
     for (std::size_t which = 0; which < lendings; ++which) {
         const Lending& shown = peer.in->lent[which];
-        const std::uint64_t number = shown.number.load(std::memory_order_acquire);
+        const std::uint64_t number = shown.number.load(std::memory_order_seq_cst);  // after `copying`
         if (number == 0 || number == peer.theirs[which].number) continue;
         const Found found{which,
                           number,

@@ -56,6 +56,7 @@ struct Peer {
     struct Pipe {
         int fd = -1;  // of ours both ends
         std::uint64_t inode = 0;
+        std::uint32_t qpn = 0;    // whose loan it is
         std::uint32_t pages = 0;  // that have room
         std::uint64_t number =
             0;  // of ours: what is lent in it now, 0 when it is free; of theirs: the last that was tried

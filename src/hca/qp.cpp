@@ -126,6 +126,7 @@ void Engine::forget(Qp& qp) {
         for (const auto& peer : peers)
             if (peer != nullptr) erase_from(peer->blocked, &qp);
     roce->forget(qp);
+    end_loans(qp);
     qp.listed_ack = qp.listed_timer = qp.listed_blocked = false;
 }
 

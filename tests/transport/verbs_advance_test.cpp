@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "loom/base/random.hpp"
@@ -114,10 +116,16 @@ TEST_F(Advance, memory_that_was_given_back_and_taken_again_is_read_anew) {
     expect_all_well(outcome);
 }
 
-// `ready` and advance may cross, and small ones must not overtake.
+// `ready` and advance may cross, and small ones must not overtake. Ranks with a core each lend only the shorter ones in
+// advance: one tag has both kinds.
 TEST_F(Advance, messages_of_one_tag_keep_their_order_whoever_is_first) {
-    for (const char* fault : {"", "delay=1ms"}) {
-        if (*fault != 0) setenv("LOOM_VERBS_FAULT", fault, 1);
+    for (const auto& [waiting, fault] :
+         {std::pair{"yield", ""}, {"yield", "delay=1ms"}, {"spin", ""}, {"spin", "delay=1ms"}}) {
+        setenv("LOOM_WAITING", waiting, 1);
+        if (*fault != 0)
+            setenv("LOOM_VERBS_FAULT", fault, 1);
+        else
+            unsetenv("LOOM_VERBS_FAULT");
 
         const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap&) {
             const bool sender = transport.rank() == Rank{0};
@@ -140,6 +148,90 @@ TEST_F(Advance, messages_of_one_tag_keep_their_order_whoever_is_first) {
                 for (std::size_t i = 0; i < count; ++i) {
                     CHECK_RANK(messages[i].outcome == Outcome::done);
                     CHECK_RANK(data[i] == filled(data[i].size(), static_cast<unsigned>(round + i)));
+                }
+            }
+            return 0;
+        });
+
+        expect_all_well(outcome);
+    }
+}
+
+// A receive that met an advance says no `ready`: that of the next receive must not be taken for its.
+TEST_F(Advance, a_word_for_the_next_message_is_not_taken_for_the_last_ones) {
+    setenv("LOOM_WAITING", "spin", 1);
+    setenv("LOOM_VERBS_FAULT", "delay=20ms", 1);  // the read takes its time
+    const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
+        const bool sender = transport.rank() == Rank{0};
+        const std::array<std::size_t, 3> bytes{60'000, 1'000'000, 900'000};
+        Counter counter;
+        std::array<std::vector<std::byte>, 3> data;
+        std::array<Message, 3> messages;
+        const auto begin = [&](unsigned i) {
+            data[i] = filled(bytes[i], sender ? i + 1 : 0);
+            messages[i] = counter.message();
+            if (sender ? transport.send(Rank{1}, Tag{3}, data[i], messages[i])
+                       : transport.receive(Rank{0}, Tag{3}, data[i], messages[i]))
+                --counter.open;
+        };
+        if (sender) begin(0);
+        bootstrap.fence();
+        if (!sender) {
+            while (!transport.progress()) std::this_thread::yield();  // the advance
+            for (unsigned i = 0; i < 3; ++i) begin(i);
+        }
+        bootstrap.fence();
+        if (sender) {
+            while (!transport.progress()) std::this_thread::yield();  // the words
+            begin(1);
+            begin(2);
+        }
+        drive(transport, [&] { return counter.open == 0; });
+        for (unsigned i = 0; i < 3; ++i) {
+            CHECK_RANK(messages[i].outcome == Outcome::done);
+            CHECK_RANK(data[i] == filled(bytes[i], i + 1));
+        }
+        return 0;
+    });
+
+    expect_all_well(outcome);
+}
+
+// Loans of one place are all alike to who reads it, and pipes are used again and again: each message must be its own.
+TEST_F(Advance, many_messages_from_few_places_are_not_taken_for_each_other) {
+    for (const auto& [waiting, fault] : {std::pair{"yield", ""}, {"yield", "delay=1ms"}, {"spin", ""}}) {
+        setenv("LOOM_WAITING", waiting, 1);
+        setenv("LOOM_VERBS_FAULT", fault, 1);
+
+        const LaunchOutcome outcome = launch_ranks(2, [](Transport& transport, Bootstrap&) {
+            const bool sender = transport.rank() == Rank{0};
+            Random random(21), own(sender ? 5 : 6);
+            std::vector<std::vector<std::byte>> places;
+            for (unsigned i = 0; i < 3; ++i) places.push_back(filled(5 << 20, i + 1));
+            for (unsigned round = 0; round < 40; ++round) {
+                const std::size_t count = 1 + random.below(12);
+                Counter counter;
+                std::vector<Message> messages(count);
+                std::vector<std::vector<std::byte>> into(count);
+                std::vector<unsigned> which(count);
+                for (std::size_t i = 0; i < count; ++i) {
+                    which[i] = random.below(3);
+                    const std::size_t at = random.below(3) == 0 ? 0 : random.below(9000);
+                    const std::size_t bytes =
+                        random.below(8) == 0 ? (1 << 20) + random.below(3 << 20) : 20'000 + random.below(300'000);
+                    const Tag tag{random.below(3)};
+                    messages[i] = counter.message();
+                    if (!sender) into[i].resize(bytes);
+                    if (sender
+                            ? transport.send(Rank{1}, tag, std::span(places[which[i]]).subspan(at, bytes), messages[i])
+                            : transport.receive(Rank{0}, tag, into[i], messages[i]))
+                        --counter.open;
+                    for (std::uint64_t looks = own.below(8); looks > 0; --looks) transport.progress();
+                }
+                drive(transport, [&] { return counter.open == 0; });
+                for (std::size_t i = 0; i < count; ++i) {
+                    CHECK_RANK(messages[i].outcome == Outcome::done);
+                    CHECK_RANK(sender || into[i] == filled(into[i].size(), which[i] + 1));
                 }
             }
             return 0;

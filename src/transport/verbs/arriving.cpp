@@ -73,7 +73,7 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
     peer.receives.push(message);
     send_control(peer, Kind::ready, message.tag,
                  Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference,
-                       large_receives_, target.shared ? 1u : 0u});
+                       large_receives_, target.shared ? 1u : 0u, peer.advances_seen});
     return false;
 }
 
@@ -94,6 +94,7 @@ bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterato
 }
 
 void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
+    ++peer.advances_seen;
     if (loan.bytes <= peer.eager_limit) return lose(peer, "it sent an advance of a small message");
     Message* const message = peer.receives.find(tag);
     if (message == nullptr) {
@@ -121,7 +122,7 @@ void VerbsTransport::meet(Peer& peer, const Loan& loan, Message& message) {
         expected.lent = true;
         return send_control(peer, Kind::rather, Tag{loan.reference},
                             Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes,
-                                  expected.registration->mr->rkey, reference, large_receives_, 1});
+                                  expected.registration->mr->rkey, reference, large_receives_, 1, 0});
     }
     read(peer, reference & 0xffffffff, loan);
 }
@@ -283,7 +284,7 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
 }
 
 void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
-    if (claims_advance(peer, tag, ready.reference)) return;
+    if (claims_advance(peer, tag, ready)) return;
     Message* const message = peer.sends.take(tag);
     if (message == nullptr) {
         peer.readies.push_back({tag, ready});
@@ -303,8 +304,9 @@ void VerbsTransport::take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference
         if (lent.message == nullptr || lent.message->peer != peer.rank || lent.message->tag != tag ||
             !lent.in_advance || lent.claimed_by != reference)
             continue;
-        const auto next = std::find_if(peer.readies.begin(), peer.readies.end(),
-                                       [&](const ReadyAt& known) { return known.tag == tag; });
+        const auto next = std::find_if(peer.readies.begin(), peer.readies.end(), [&](const ReadyAt& known) {
+            return known.tag == tag && lent.number > known.ready.seen;
+        });
         lent.claimed_by = next == peer.readies.end() ? no_reference : next->ready.reference;
         if (next != peer.readies.end()) peer.readies.erase(next);
         return;
@@ -317,7 +319,7 @@ void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
         if (at->tag == tag) {
             if (at->note != 0 || at->bytes == bytes) return;
             peer.receives.remove(*at);
-            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0, 0});
+            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0, 0, peer.advances_seen});
             return finish(*at, Message::Outcome::mismatched);
         }
 }

@@ -28,7 +28,7 @@ constexpr std::uint64_t rings_together = 64 << 20;  // bytes for the rings of al
 
 // What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
 struct Card {
-    std::uint32_t version = 2;
+    std::uint32_t version = 3;
     std::uint32_t key = 0;
     std::uint64_t arena = 0;
     std::uint64_t ring_bytes = 0, far_ring_bytes = 0;

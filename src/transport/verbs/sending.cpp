@@ -324,6 +324,7 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     message.note = 1;
     const std::uint64_t reference = new_loan(message);
     lent_[reference & 0xffffffff].in_advance = true;
+    lent_[reference & 0xffffffff].number = ++peer.advances_sent;
     const bool will_be_read = (peer.unread & kind_of_advance(message)) == 0;
     if (will_be_read) tell_of_pieces(peer, reference, message.bytes, 0, 1);
     send_control(peer, Kind::advance, message.tag,
@@ -333,12 +334,12 @@ void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.
-bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, std::uint64_t ready) {
+bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, const Ready& ready) {
     for (Message* at = peer.writing.front(); at != nullptr; at = at->next) {
         if (at->tag != tag) continue;
         for (Lent& lent : lent_)
-            if (lent.message == at && lent.in_advance && lent.claimed_by == no_reference) {
-                lent.claimed_by = ready;
+            if (lent.message == at && lent.in_advance && lent.claimed_by == no_reference && lent.number > ready.seen) {
+                lent.claimed_by = ready.reference;
                 return true;
             }
     }

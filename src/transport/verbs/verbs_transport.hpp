@@ -70,6 +70,7 @@ struct alignas(64) Peer {
 
     std::uint64_t ring_bytes = 0;
     std::uint64_t inbox_address = 0;
+    std::uint64_t advances_sent = 0, advances_seen = 0;
     bool asked_to_ring = false;   // a far one, once and for all
     bool probing = false;         // a write is under way that only asks whether it lives
     std::byte* mirror = nullptr;  // frames too long to travel inside a request are put together here: at the place they
@@ -164,7 +165,7 @@ private:
     bool receive_advance(Peer& peer, std::deque<Unexpected>::iterator early, Message& message);
     void take_advance(Peer& peer, Tag tag, const Loan& loan);
     void meet(Peer& peer, const Loan& loan, Message& message);
-    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag, std::uint64_t ready);
+    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag, const Ready& ready);
     void take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference);
     void write_rather(Peer& peer, std::uint64_t reference, const Ready& ready);
     void take_unwanted(Peer& peer, std::uint64_t reference);
@@ -237,6 +238,7 @@ private:
         Message* message = nullptr;
         std::uint32_t generation = 0;
         bool in_advance = false;
+        std::uint64_t number = 0;                              // of an advance, among those to its peer
         std::array<std::uint32_t, most_pieces_lent> pieces{};  // what the HCA calls them; 0: it was not told
         std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
     };

@@ -1,9 +1,13 @@
 // Memory that was announced to its reader: the bytes are those that were there, whatever was lent, read or taken back.
 #include "loom/hca/lending.h"
 
+#include <csignal>
+
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <span>
+#include <utility>
 
 #include "hca/properties/stage.hpp"
 #include "loom/base/random.hpp"
@@ -39,6 +43,10 @@ private:
 void fill(std::span<std::uint8_t> memory, std::uint64_t seed) {
     for (std::size_t i = 0; i < memory.size(); ++i)
         memory[i] = static_cast<std::uint8_t>((i * 0x9e3779b97f4a7c15u + seed) >> 32);
+}
+
+std::uint8_t value_of(unsigned place) {
+    return static_cast<std::uint8_t>(place + 1);
 }
 
 struct Stage {
@@ -249,6 +257,66 @@ TEST_F(Lending, IsRefusedWhereItWouldNotHelp) {
             const std::uint32_t again = loom_lend(qp, pages.bytes(), 10'000);
             EXPECT_NE(again, 0u);
             loom_take_back(qp, again);
+        },
+        [](const Node&, Buffer&) {});
+}
+
+// Nobody waits for the other: loans come and go while it reads, and a pipe that was for one place is for another next.
+TEST_F(Lending, LoansThatComeAndGoDuringReadsDoNoHarm) {
+    constexpr std::uint64_t place = 200'000;
+    constexpr unsigned places = 5;
+    const unsigned count = rounds(4000);
+    play(
+        [&](const Node& node, Pages& pages) {
+            for (unsigned i = 0; i < places; ++i) std::fill_n(pages.bytes() + i * place, place, value_of(i));
+            stage_->meeting.meet();
+            Random random(31);
+            std::array<std::uint32_t, 4> loans{};
+            while (stage_->seed.load(std::memory_order_relaxed) == 0) {
+                // Stopped anywhere, also between finding a loan and reading it.
+                const bool stopped = random.below(4) == 0;
+                if (stopped) kill(static_cast<pid_t>(stage_->offset), SIGSTOP);
+                for (unsigned i = 0; i < 12; ++i) {
+                    std::uint32_t& loan = loans[random.below(4)];
+                    loom_take_back(node.qp.get(), std::exchange(loan, 0));
+                    const std::uint64_t from = random.below(places) * place;
+                    loan = loom_lend(node.qp.get(), pages.bytes() + from, random.below(2) == 0 ? place : place / 2);
+                }
+                if (stopped) kill(static_cast<pid_t>(stage_->offset), SIGCONT);
+            }
+            for (const std::uint32_t loan : loans) loom_take_back(node.qp.get(), loan);
+        },
+        [&](const Node& node, Buffer& into) {
+            stage_->offset = static_cast<std::uint64_t>(getpid());
+            stage_->meeting.meet();
+            Random random(32);
+            unsigned wrong = 0;
+            for (unsigned round = 0; round < count; ++round) {
+                const unsigned which = random.below(places);
+                std::fill_n(into.bytes.begin() + which * place, place, std::uint8_t{0});
+                read(node, into, which * place, place);
+                const auto begin = into.bytes.begin() + which * place;
+                wrong += std::count(begin, begin + place, value_of(which)) != std::ptrdiff_t{place};
+            }
+            stage_->seed = 1;
+            EXPECT_EQ(wrong, 0u) << "reads of " << count;
+        });
+}
+
+// Loans end with their queue pair, and the next one has all places again.
+TEST_F(Lending, LoansEndWithTheirQueuePair) {
+    play(
+        [&](const Node& node, Pages& pages) {
+            for (unsigned i = 0; i < 4; ++i) EXPECT_NE(loom_lend(node.qp.get(), pages.bytes(), 10'000), 0u);
+            EXPECT_EQ(conformance::to_state(node, IBV_QPS_RESET), 0);
+            Host host;  // another context of this process: the engine stays
+            const Node next = host.node();
+            host.join(next, stage_->reader, patient);
+            unsigned lent = 0;
+            while (loom_lend(next.qp.get(), pages.bytes(), 10'000) != 0) ++lent;
+            EXPECT_EQ(lent, 4u);
+            loom_take_back(node.qp.get(), 1);  // not its own
+            EXPECT_EQ(loom_lend(next.qp.get(), pages.bytes(), 10'000), 0u);
         },
         [](const Node&, Buffer&) {});
 }
