@@ -81,6 +81,7 @@ protected:
                         return loan != 0;
                     },
                     "the reader");
+                stage_->meeting.meet();
                 owner(node, pages);
                 stage_->meeting.meet();
             },
@@ -95,6 +96,7 @@ protected:
                 host.join(node, stage_->owner, patient);
                 stage_->meeting.meet();
                 read(node, into, 0, 1);
+                stage_->meeting.meet();
                 reader(node, into);
                 stage_->meeting.meet();
             },
