@@ -181,10 +181,12 @@ struct Engine {
 
     // --- lending.cpp: memory that a peer will read soon
     std::uint32_t pipe_pages = 0;  // that the pipes of this process have room for, all together
+    bool pipes_are_short = false;  // there was no room for all that was to be lent
     int pit = -1;                  // where pages go that nobody has read
     std::uint32_t lend(Qp& qp, std::span<const std::uint8_t> memory);  // 0, or what to call it
     void take_back(Qp& qp, std::uint32_t loan);
     void end_loans(Qp& qp);
+    Peer::Pipe* free_pipe(Peer& peer, std::uint32_t needed);
     void close_pipe(Peer::Pipe& pipe);
 
     // --- completion.cpp

@@ -69,6 +69,40 @@ int fetch_pipe(const Peer& peer, Peer::Pipe& pipe, std::uint64_t fd, std::uint64
 
 }  // namespace
 
+// A pipe for the peer that is free, with room for so many pages or for as many as are left to this process; null when
+// there is none. While there are enough each pipe takes what it needs. Once they run out each peer has one pipe and an
+// equal part; those who had more give it back with their next loan.
+Peer::Pipe* Engine::free_pipe(Peer& peer, std::uint32_t needed) {
+    const auto processes = static_cast<std::uint32_t>(std::max<std::size_t>(2, up.size()));
+    const std::uint32_t ours = pages_of_all_processes / processes;
+    const std::uint32_t part = std::max(default_pages, std::bit_floor(ours / (processes - 1)));
+    if (pipes_are_short)
+        for (Peer::Pipe& each : peer.ours)
+            if (each.fd >= 0 && each.number == 0 && (&each != peer.ours.data() || each.pages > part)) close_pipe(each);
+    const auto usable = pipes_are_short ? peer.ours.begin() + 1 : peer.ours.end();
+    const auto free = std::find_if(peer.ours.begin(), usable, [](const auto& each) { return each.number == 0; });
+    if (free == usable) return nullptr;
+    Peer::Pipe& pipe = *free;
+    const auto fits = [&](std::uint32_t pages) { return pipe_pages - pipe.pages + pages <= ours; };
+    if (pipe.fd < 0) {
+        if (!fits(default_pages)) return pipes_are_short = true, nullptr;
+        pipe = make_pipe();
+        pipe_pages += pipe.pages;
+        if (pipe.fd < 0) return peer.pause = pause_after, nullptr;
+    }
+    if (needed <= pipe.pages) return &pipe;
+    std::uint32_t wanted = std::bit_ceil(needed);
+    if (!fits(wanted)) pipes_are_short = true;
+    if (pipes_are_short) wanted = std::min(wanted, part);
+    if (wanted <= pipe.pages || !fits(wanted)) return &pipe;
+    const int now = fcntl(pipe.fd, F_SETPIPE_SZ, wanted * static_cast<std::uint32_t>(page));
+    if (now <= 0) return &pipe;
+    pipe_pages -= pipe.pages;
+    pipe.pages = static_cast<std::uint32_t>(now / static_cast<int>(page));
+    pipe_pages += pipe.pages;
+    return &pipe;
+}
+
 std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
     if (qp.path == nullptr || qp.path->peer == nullptr || memory.empty()) return 0;
     Peer& peer = *qp.path->peer;
@@ -77,30 +111,11 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
         --peer.pause;
         return 0;
     }
-    const auto free =
-        std::find_if(peer.ours.begin(), peer.ours.end(), [](const auto& pipe) { return pipe.number == 0; });
-    if (free == peer.ours.end()) return 0;
-    Peer::Pipe& pipe = *free;
-    const auto our_share = static_cast<std::uint32_t>(pages_of_all_processes / std::max<std::size_t>(2, up.size()));
-    if (pipe.fd < 0) {
-        if (pipe_pages + default_pages > our_share) return 0;
-        pipe = make_pipe();
-        if (pipe.fd < 0) return peer.pause = pause_after, 0;
-        pipe_pages += pipe.pages;
-    }
     const std::uint64_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page;
     const std::uint64_t needed = std::min<std::uint64_t>((before + memory.size() + page - 1) / page, most_pages);
-    if (needed > pipe.pages) {
-        const std::uint32_t wanted = std::bit_ceil(static_cast<std::uint32_t>(needed));
-        if (pipe_pages - pipe.pages + wanted <= our_share) {
-            const int now = fcntl(pipe.fd, F_SETPIPE_SZ, wanted * static_cast<std::uint32_t>(page));
-            if (now > 0) {
-                pipe_pages -= pipe.pages;
-                pipe.pages = static_cast<std::uint32_t>(now / static_cast<int>(page));
-                pipe_pages += pipe.pages;
-            }
-        }
-    }
+    Peer::Pipe* const found = free_pipe(peer, static_cast<std::uint32_t>(needed));
+    if (found == nullptr) return 0;
+    Peer::Pipe& pipe = *found;
     if (pipe.pages < needed / 2) return 0;  // it would not be worth it
     const iovec whole{const_cast<std::uint8_t*>(memory.data()), memory.size()};
     const ssize_t in_pipe = vmsplice(pipe.fd, &whole, 1, SPLICE_F_NONBLOCK);
@@ -108,7 +123,7 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
         if (in_pipe < 0 && errno == EAGAIN) close_pipe(pipe);  // its reader only said that it is empty
         return 0;
     }
-    const auto which = static_cast<std::size_t>(free - peer.ours.begin());
+    const auto which = static_cast<std::size_t>(found - peer.ours.data());
     Lending& shown = peer.out->lent[which];
     std::atomic_thread_fence(std::memory_order_release);  // that nothing is lent there is seen first
     shown.address.store(reinterpret_cast<std::uintptr_t>(memory.data()), std::memory_order_relaxed);

@@ -323,6 +323,79 @@ TEST_F(Lending, LoansEndWithTheirQueuePair) {
         [](const Node&, Buffer&) {});
 }
 
+constexpr unsigned readers = 6;
+
+struct Crowd {
+    Meeting meeting;
+    std::array<Address, readers> owner, reader;
+};
+
+// Together they want more than there is for one process: after a while each has its part, also who came last.
+TEST_F(Lending, PeersShareWhatRoomThereIs) {
+    constexpr std::uint64_t length = 1'000'000;
+    constexpr std::uint64_t part = 128 * 4096;  // of 8,192 pages for 7 processes with 6 peers each
+    constexpr std::uint32_t everybody = readers + 1;
+    Shared<Crowd> crowd;
+    Company company;
+    company.start([&] {
+        Host host;
+        Pages pages;
+        const Mr mr(ibv_reg_mr(host.pd.get(), pages.bytes(), area_size, every_access));
+        std::vector<Node> nodes;
+        for (unsigned i = 0; i < readers; ++i) {
+            nodes.push_back(host.node());
+            crowd->owner[i] = host.address(nodes[i]);
+            crowd->owner[i].memory = reinterpret_cast<std::uint64_t>(pages.bytes());
+            crowd->owner[i].rkey = mr->rkey;
+        }
+        crowd->meeting.meet(everybody);
+        for (unsigned i = 0; i < readers; ++i) host.join(nodes[i], crowd->reader[i], patient);
+        crowd->meeting.meet(everybody);
+        crowd->meeting.meet(everybody);  // all have said hello
+        for (unsigned round = 0; round < 4; ++round) {
+            std::fill_n(pages.bytes(), length, std::uint8_t{1});
+            std::array<std::uint32_t, readers> loans{};
+            for (unsigned i = 0; i < readers; ++i) loans[i] = loom_lend(nodes[i].qp.get(), pages.bytes(), length);
+            if (round == 3) {
+                EXPECT_EQ(std::count(loans.begin(), loans.end(), 0u), 0);
+            }
+            pages.replace();
+            crowd->meeting.meet(everybody);
+            crowd->meeting.meet(everybody);
+            for (unsigned i = 0; i < readers; ++i) loom_take_back(nodes[i].qp.get(), loans[i]);
+        }
+        crowd->meeting.meet(everybody);
+    });
+    for (unsigned me = 0; me < readers; ++me)
+        company.start([&, me] {
+            Host host;
+            Buffer into = host.buffer(length);
+            const Node node = host.node();
+            crowd->reader[me] = host.address(node);
+            crowd->meeting.meet(everybody);
+            host.join(node, crowd->owner[me], patient);
+            crowd->meeting.meet(everybody);
+            const auto read_all = [&](std::uint64_t bytes) {
+                Work work(IBV_WR_RDMA_READ, 1, {into.piece(0, bytes)});
+                ASSERT_EQ(work.to(crowd->owner[me].memory, crowd->owner[me].rkey).post(node), 0);
+                ASSERT_EQ(next(node.send_cq).status, IBV_WC_SUCCESS);
+            };
+            read_all(1);
+            crowd->meeting.meet(everybody);
+            for (unsigned round = 0; round < 4; ++round) {
+                crowd->meeting.meet(everybody);
+                read_all(length);
+                const std::ptrdiff_t lent = std::count(into.bytes.begin(), into.bytes.end(), 1);
+                if (round == 3) {
+                    EXPECT_GE(lent, std::ptrdiff_t{part}) << "reader " << me;
+                }
+                crowd->meeting.meet(everybody);
+            }
+            crowd->meeting.meet(everybody);
+        });
+    company.finish();
+}
+
 // Nobody is at the other end, or this very process is.
 TEST_F(Lending, IsRefusedWithoutAnotherProcess) {
     Company company;
