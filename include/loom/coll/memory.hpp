@@ -1,4 +1,4 @@
-// Memory that messages between ranks of a host reach without help of the system: several times faster for large data.
+// Memory that messages between ranks of a host reach without help of the system: about twice as fast for large data.
 #pragma once
 
 #include <cstddef>
