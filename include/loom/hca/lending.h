@@ -9,7 +9,7 @@ extern "C" {
 
 /* Advice: the peer of a connected queue pair will soon read these bytes, which are registered, by one RDMA read that
    begins at the same address and is at least as long. Inside a host, in memory that is not shared, that read then costs
-   the reader half, and both together two thirds. Costs 0.5 us and 12 ns for each page. The bytes must not change until
+   the reader half, and both together two thirds. Costs 0.5 us and 40 ns for each page. The bytes must not change until
    they are read or taken back, and must stay where they are. Returns a name for loom_take_back, or 0 when it would not
    help: the read is right either way. */
 uint32_t loom_lend(struct ibv_qp* qp, const void* memory, size_t bytes);
