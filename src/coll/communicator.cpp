@@ -8,9 +8,12 @@
 #include "coll/choice.hpp"
 #include "coll/explaining.hpp"
 #include "coll/world_state.hpp"
+#include "loom/base/copy.hpp"
 
 namespace loom::coll {
 namespace {
+
+constexpr std::uint64_t least_past_caches = 4 << 20;  // bytes that any host's caches hold
 
 std::vector<std::uint32_t> hosts_of(std::span<const Rank> members, std::span<const std::uint32_t> hosts) {
     std::map<std::uint32_t, std::uint32_t> numbers;
@@ -66,6 +69,8 @@ Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     if (plan->multicast) world.engine.listen();
     auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
     prepared->touched = touched_by(group, call);
+    const std::uint64_t together = touched_together(group, call);
+    prepared->program.past_caches = together > least_past_caches && together > last_caches_bytes();
     return plans.insert(call, choice, std::move(prepared));
 }
 

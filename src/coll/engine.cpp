@@ -1,5 +1,6 @@
 #include "coll/engine.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -8,6 +9,7 @@
 
 #include "coll/communicator_state.hpp"
 #include "coll/prepared.hpp"
+#include "loom/base/copy.hpp"
 
 namespace loom::coll {
 
@@ -18,6 +20,7 @@ namespace {
 
 // How often a look that found nothing is followed by one for ranks that are gone.
 constexpr std::uint32_t looks_between_losses = 256;
+constexpr std::uint64_t copied_past_caches = 64 << 10;  // bytes for which it is worth the while
 
 std::exception_ptr lost_error(Rank who, const transport::Transport& transport) {
     return std::make_exception_ptr(transport::loss_of(who, transport));
@@ -50,6 +53,7 @@ Execution::Execution(Engine& engine, Prepared& prepared)
         message.finished = message_finished;
         message.owner = this;
         message.index = i;
+        message.past_caches = program_.past_caches;
     }
     if (program_.scratch != 0) {
         scratch_ = engine_.transport_.allocate(program_.scratch);
@@ -98,6 +102,17 @@ void Execution::hear(std::uint32_t fragment, std::span<const std::byte> data) {
     }
 }
 
+void Execution::copy(const ProgramStep& step) const {
+    std::byte* const to = at(step.to_buffer, step.to);
+    const std::byte* const from = at(step.from_buffer, step.from);
+    const bool apart =
+        step.from_buffer != step.to_buffer || step.from + step.bytes <= step.to || step.to + step.bytes <= step.from;
+    if (program_.past_caches && apart && step.bytes >= copied_past_caches)
+        copy_past_caches(to, from, step.bytes);
+    else if (step.bytes != 0)
+        std::memmove(to, from, step.bytes);
+}
+
 void Execution::run() {
     transport::Transport& transport = engine_.transport_;
     while (head_ != tail_) {
@@ -108,6 +123,7 @@ void Execution::run() {
             case OpKind::receive: {
                 Message& message = messages_[step.message];
                 const transport::Tag whole{tag | step.tag};
+                message.huge_pages = huge_[static_cast<std::size_t>(step.from_buffer)];
                 ++outstanding_;
                 const bool at_once =
                     step.kind == OpKind::send
@@ -121,8 +137,7 @@ void Execution::run() {
                 break;
             }
             case OpKind::copy:
-                if (step.bytes != 0)
-                    std::memmove(at(step.to_buffer, step.to), at(step.from_buffer, step.from), step.bytes);
+                copy(step);
                 break;
             case OpKind::reduce:
                 reduction.apply(reduction.state, at(step.from_buffer, step.from), at(step.to_buffer, step.to),
@@ -208,6 +223,8 @@ void Engine::set_up(Execution& execution) {
     execution.base_[static_cast<std::size_t>(Buffer::output)] =
         reinterpret_cast<std::uintptr_t>(execution.buffers.output);
     const std::size_t steps = program.steps.size();
+    if (looks_at_pages_ && std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least)
+        look_at_pages(execution);
     if (program.multicast) [[unlikely]]
         execution.fragments_.assign(steps, Execution::Fragment::missing);
     if (steps != 0) {
@@ -223,6 +240,18 @@ void Engine::set_up(Execution& execution) {
     if (first_ != nullptr) first_->previous_ = &execution;
     first_ = &execution;
     ++pending_;
+}
+
+// The kernel, which copies between ranks of a host, is slow with small pages.
+void Engine::look_at_pages(Execution& execution) {
+    const Program& program = execution.program_;
+    huge_pages_.next_use();
+    if (program.input.bytes() >= HugePages::least)
+        execution.huge_[static_cast<std::size_t>(Buffer::input)] =
+            huge_pages_.used({execution.at(Buffer::input, program.input.first), program.input.bytes()});
+    if (program.output.bytes() >= HugePages::least)
+        execution.huge_[static_cast<std::size_t>(Buffer::output)] =
+            huge_pages_.used({execution.at(Buffer::output, program.output.first), program.output.bytes()});
 }
 
 void Engine::listen() {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "coll/program.hpp"
+#include "loom/base/huge_pages.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/reduction.hpp"
 #include "loom/transport/transport.hpp"
@@ -62,6 +63,7 @@ private:
     void release_successors(const ProgramStep& step);
     void send_to_all(transport::Multicast& multicast);
     void hear(std::uint32_t fragment, std::span<const std::byte> data);
+    void copy(const ProgramStep& step) const;
     void run();
     static void message_finished(transport::Message& message);
 
@@ -74,6 +76,7 @@ private:
     std::uint32_t remaining_ = 0;
     std::uint32_t outstanding_ = 0;
     std::uintptr_t base_[4] = {};  // by Buffer
+    bool huge_[4] = {};            // by Buffer: it lies in huge pages
     std::vector<std::uint32_t> waits_;
     std::vector<std::uint32_t> ready_;  // each step enters it once: head and tail only grow
     std::vector<transport::Message> messages_;
@@ -90,7 +93,8 @@ private:
 // All executions of a world. Not thread-safe; the world has a lock where there is more than one thread.
 class Engine {
 public:
-    explicit Engine(transport::Transport& transport) : transport_(transport) {}
+    explicit Engine(transport::Transport& transport)
+        : transport_(transport), looks_at_pages_(transport.likes_huge_pages()) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
@@ -117,6 +121,7 @@ public:
 private:
     friend class Execution;
     void set_up(Execution& execution);
+    void look_at_pages(Execution& execution);
     void advance(Execution& execution);
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);
@@ -133,6 +138,8 @@ private:
     Execution* queue_ = nullptr;  // last in, first out: any order will do
     Execution* first_ = nullptr;
     std::vector<Execution*> handed_over_;
+    const bool looks_at_pages_;
+    HugePages huge_pages_;
 };
 
 }  // namespace loom::coll

@@ -61,6 +61,14 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
         step.from = places.from.at;
         step.to = places.to.at;
         step.bytes = op.amount;
+        const auto reaches = [&](const Place& place) {
+            if ((place.buffer != Buffer::input && place.buffer != Buffer::output) || step.bytes == 0) return;
+            Program::Reach& reach = place.buffer == Buffer::input ? program.input : program.output;
+            reach.first = std::min(reach.first, place.at);
+            reach.end = std::max(reach.end, place.at + step.bytes);
+        };
+        reaches(places.from);
+        reaches(places.to);
         if (op.kind == OpKind::send || op.kind == OpKind::receive) {
             if (op.peer.value >= members.size() || op.tag >> 24 != 0)
                 throw UsageError("a plan's messages need a rank of the group and a tag of 24 bits");

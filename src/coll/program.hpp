@@ -35,7 +35,14 @@ struct Program {
     std::uint64_t scratch = 0;       // bytes
     std::uint64_t sent_at_once = 0;  // bytes of sends that wait for none
     bool reduces = false;
-    bool multicast = false;  // Plan::multicast
+    // What it touches of the program's input and output: from the first byte to behind the last.
+    struct Reach {
+        std::uint64_t first = ~std::uint64_t{0}, end = 0;
+        [[nodiscard]] std::uint64_t bytes() const { return end > first ? end - first : 0; }
+    };
+    Reach input, output;
+    bool multicast = false;    // Plan::multicast
+    bool past_caches = false;  // Message::past_caches
 
     [[nodiscard]] std::size_t bytes() const;
 };

@@ -117,6 +117,25 @@ Touched touched_by(const Group& group, const Call& call) {
     return touched;
 }
 
+std::uint64_t touched_together(const Group& group, const Call& call) {
+    std::uint64_t own = 0;
+    const auto add = [&](std::uint64_t, std::uint64_t bytes) { own += bytes; };
+    if (!call.in_place) each_input(group, call, add);
+    each_output(group, call, add);
+    const auto here =
+        static_cast<std::uint64_t>(std::count(group.hosts.begin(), group.hosts.end(), group.hosts[group.me.value]));
+    switch (call.what) {
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv:
+            // What the root has of everybody, everybody has once more.
+            return call.root == group.me ? 2 * own : 2 * own * here;
+        default:
+            return own * here;
+    }
+}
+
 void refuse_overlap(const Group& group, const Call& call, const Buffers& buffers) {
     struct Block {
         std::uintptr_t first, end;

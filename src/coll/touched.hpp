@@ -27,6 +27,9 @@ struct Touched {
 // Of a call that passed check_call. A buffer that MPI calls not significant is not touched, but for exscan's output at
 // rank 0: what is wrong on all other ranks is to be refused on all.
 [[nodiscard]] Touched touched_by(const Group& group, const Call& call);
+// Bytes of all buffers of a call that the ranks of this host have together, as far as this rank can tell: the others'
+// blocks are taken to be like its own.
+[[nodiscard]] std::uint64_t touched_together(const Group& group, const Call& call);
 // Throws UsageError when a block of the input shares bytes with one of the output.
 void refuse_overlap(const Group& group, const Call& call, const Buffers& buffers);
 

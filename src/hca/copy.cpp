@@ -15,6 +15,7 @@
 #include "hca/as_adapter.hpp"
 #include "hca/engine.hpp"
 #include "hca/lending.hpp"
+#include "loom/base/copy.hpp"
 
 namespace loom::hca {
 
@@ -114,7 +115,14 @@ bool allowed(Peer& peer, const Qp& qp, const Engine::Remote& remote, Target& tar
     return true;
 }
 
-void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint64_t length) {
+using Copy = void (*)(void*, const void*, std::size_t);
+
+Copy copy_for(const Engine::Remote& remote) {
+    if (remote.past_caches) return copy_past_caches;
+    return [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); };
+}
+
+void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint64_t length, Copy copy) {
     const AsAdapter unseen;
     const std::uint64_t split = length > last_piece ? length - last_piece : 0;
     std::uint64_t done = 0;
@@ -123,7 +131,7 @@ void store_last_last(std::uint8_t* to, std::span<const ibv_sge> from, std::uint6
         std::uint64_t n = piece.length;
         if (done < split) {
             const std::uint64_t early = std::min(n, split - done);
-            std::memcpy(to + done, bytes, early);
+            copy(to + done, bytes, early);
             bytes += early;
             n -= early;
             done += early;
@@ -194,14 +202,15 @@ Engine::Copied Engine::copy_direct(Qp& qp, const Remote& remote, std::span<const
     PortCounters& counters = counters_of(*this, *qp.context);
     if (remote.length == 0) return Copied::done;
     if (target.mapped != nullptr) {
+        const Copy copy = copy_for(remote);
         if (remote.read) {
             const std::uint8_t* from = target.mapped;
             for (const ibv_sge& piece : sges) {
-                std::memcpy(reinterpret_cast<void*>(piece.addr), from, piece.length);
+                copy(reinterpret_cast<void*>(piece.addr), from, piece.length);
                 from += piece.length;
             }
         } else {
-            store_last_last(target.mapped, sges, remote.length);
+            store_last_last(target.mapped, sges, remote.length, copy);
         }
         add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], remote.length);
         return Copied::done;

@@ -173,6 +173,7 @@ struct Engine {
         bool read;  // or else written
         std::uint64_t address;
         std::uint32_t rkey, length;
+        bool past_caches;
     };
     Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges);
     enum class Pulled : std::uint8_t { done, refused, gone };

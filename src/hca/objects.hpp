@@ -203,7 +203,7 @@ struct Qp {
     // Requester. Positions run without bounds: [head, next) sent and not completed, [next, tail) still to be sent.
     std::vector<SendWqe> sq;  // a power of two
     std::vector<ibv_sge> sq_sges;
-    std::vector<std::uint8_t> sq_inline;
+    std::unique_ptr<std::uint8_t[]> sq_inline;  // touched where it is used
     std::uint32_t sq_head = 0, sq_next = 0, sq_tail = 0;
     std::uint32_t unpolled = 0;  // completions of sends that the program has not taken: they keep their places
     std::uint32_t next_psn = 0;  // of the next new packet

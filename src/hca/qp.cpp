@@ -287,7 +287,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
     qp->init.cap.max_send_sge = cap.max_send_sge = std::max(1u, cap.max_send_sge);
     qp->sq.resize(std::bit_ceil(std::max(1u, cap.max_send_wr)));
     qp->sq_sges.resize(qp->sq.size() * cap.max_send_sge);
-    qp->sq_inline.resize(qp->sq.size() * cap.max_inline_data);
+    qp->sq_inline = std::make_unique_for_overwrite<std::uint8_t[]>(qp->sq.size() * cap.max_inline_data);
     if (qp->srq == nullptr) qp->rq.resize(cap.max_recv_wr, cap.max_recv_sge);
     if (attr->qp_type == IBV_QPT_UD) qp->mtu = 4096;
     a->qps[index] = made.release();

@@ -7,6 +7,7 @@
 #include "hca/engine.hpp"
 #include "hca/receiving.hpp"
 #include "hca/roce_wire.hpp"
+#include "loom/hca/lending.h"
 
 namespace loom::hca {
 
@@ -188,7 +189,8 @@ bool Engine::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
             if (qp.type() == IBV_QPT_UC) block_on(*peer, qp);
             return false;
         }
-        switch (copy_direct(qp, {is_read(w), w.remote_address, w.rkey, w.length},
+        switch (copy_direct(qp,
+                            {is_read(w), w.remote_address, w.rkey, w.length, (w.flags & LOOM_SEND_PAST_CACHES) != 0},
                             {sges, w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges})) {
             case Copied::done:
                 if (w.opcode != IBV_WR_RDMA_WRITE_WITH_IMM) return complete_now();
@@ -353,8 +355,9 @@ bool Engine::write_at_once(Qp& qp, const ibv_send_wr& request) {
         if (memory == nullptr || piece.length > api::max_message) return false;
         piece.addr = reinterpret_cast<std::uint64_t>(memory);
     }
-    return copy_direct(qp, {false, request.wr.rdma.remote_addr, request.wr.rdma.rkey, piece.length}, {&piece, 1}) ==
-           Copied::done;
+    const Remote target{false, request.wr.rdma.remote_addr, request.wr.rdma.rkey, piece.length,
+                        (request.send_flags & LOOM_SEND_PAST_CACHES) != 0};
+    return copy_direct(qp, target, {&piece, 1}) == Copied::done;
 }
 
 void Engine::run(Qp& qp) {

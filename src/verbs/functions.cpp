@@ -108,6 +108,7 @@ Functions::Functions(const std::string& library) {
     lend = reinterpret_cast<decltype(lend)>(dlsym(handle, "loom_lend"));
     take_back = reinterpret_cast<decltype(take_back)>(dlsym(handle, "loom_take_back"));
     if (lend == nullptr || take_back == nullptr) lend = nullptr, take_back = nullptr;
+    if (lend != nullptr) past_caches = 1u << 30;
 }
 
 Adapter choose_adapter(const std::string& how, const std::string& system_library) {

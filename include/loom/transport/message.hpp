@@ -34,6 +34,11 @@ struct Message {
     void (*finished)(Message&) = nullptr;
     void* owner = nullptr;    // free for the caller
     std::uint32_t index = 0;  // free for the caller
+    // The caller's hint: it and the others of its kind move more than the caches of the host hold together. Where a
+    // copy goes past them then is the transport's matter.
+    bool past_caches = false;
+    // And another: its data lies in huge pages.
+    bool huge_pages = false;
     Outcome outcome = Outcome::done;
 
     // The rest belongs to the transport while the operation is pending.

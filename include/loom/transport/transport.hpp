@@ -1,6 +1,7 @@
 // How a message gets from rank to rank: the one narrow interface above verbs, MPI and threads.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -73,6 +74,9 @@ public:
     [[nodiscard]] virtual std::span<std::byte> allocate(std::size_t bytes) = 0;
     virtual void release(std::span<std::byte> memory) = 0;
 
+    // Whether large messages to others of this host go through the kernel, which copies faster out of huge pages.
+    [[nodiscard]] virtual bool likes_huge_pages() const { return false; }
+
     // Moves everything forward as far as it goes without waiting and calls `finished`. True when anything happened.
     // Costs some tens of nanoseconds when nothing did. Throws Error when the transport itself is broken.
     virtual bool progress() = 0;
@@ -94,6 +98,11 @@ public:
     // How lost() was lost, for people: "it ended".
     [[nodiscard]] virtual std::string_view lost_why() const { return {}; }
 };
+
+// Whether another rank is on the host of `rank`.
+[[nodiscard]] inline bool has_company(std::span<const std::uint32_t> hosts, Rank rank) {
+    return std::count(hosts.begin(), hosts.end(), hosts[rank.value]) > 1;
+}
 
 // What to throw when `who` is gone: "rank 3 is gone: it ended", the reason where it is known.
 [[nodiscard]] inline RankLost loss_of(Rank who, const Transport& transport) {

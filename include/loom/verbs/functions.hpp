@@ -42,6 +42,7 @@ struct Functions {
     // The software HCA's own (loom/hca/lending.h), null elsewhere.
     std::uint32_t (*lend)(ibv_qp*, const void*, std::size_t) = nullptr;
     void (*take_back)(ibv_qp*, std::uint32_t) = nullptr;
+    unsigned past_caches = 0;  // LOOM_SEND_PAST_CACHES of that header, 0 elsewhere
 
     // Throws IoError when the library cannot be loaded or lacks one of them. Stays loaded.
     explicit Functions(const std::string& library);

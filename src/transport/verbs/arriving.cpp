@@ -178,7 +178,7 @@ void VerbsTransport::read(Peer& peer, std::uint64_t slot, const Loan& loan) {
         request.sg_list = &part;
         request.num_sge = 1;
         request.opcode = IBV_WR_RDMA_READ;
-        request.send_flags = IBV_SEND_SIGNALED;
+        request.send_flags = IBV_SEND_SIGNALED | advice_for(*expected.message);
         request.wr.rdma.remote_addr = loan.address + done;
         request.wr.rdma.rkey = static_cast<std::uint32_t>(loan.key);
         post(peer, request);

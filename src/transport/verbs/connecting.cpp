@@ -124,7 +124,7 @@ void VerbsTransport::connect_all() {
         peer.rank = Rank{i};
         Door door;
         if (i != me_.value) {
-            peer.qp = device_.create_qp(queue_length, inline_bytes);
+            peer.qp = device_.create_qp(queue_length, inline_limit());
             peer.inbox = reinterpret_cast<const Inbox*>(base) + i;
             peer.ring = base + inboxes + stride * i;
             peer.mirror = base + inboxes + stride * (ranks + i);

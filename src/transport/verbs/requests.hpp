@@ -9,8 +9,9 @@ namespace loom::transport {
 
 inline constexpr std::uint32_t queue_length = 256;  // requests of one queue pair
 inline constexpr std::uint32_t signal_every = 64;
-inline constexpr std::uint32_t inline_bytes =
-    256;  // what travels inside a request: frames up to this need no memory of their own
+// What travels inside a request: frames up to this need no memory of their own. Adapters have room for so much; the
+// software HCA stores it away at once, straight from where it is put together.
+inline constexpr std::uint32_t inline_bytes = 256, soft_inline_bytes = 1024;
 
 // A request's id is the address of its message, which is even, or one of these.
 enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3, read = 5 };

@@ -107,8 +107,8 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
         peer.out.next();
     }
     const std::uint64_t at = peer.tail % peer.ring_lines * line;
-    alignas(8) std::byte small[inline_bytes];
-    const bool travels_inside = bytes <= sizeof small;
+    alignas(8) std::byte small[soft_inline_bytes];
+    const bool travels_inside = bytes <= inline_limit();
     std::byte* const frame = travels_inside ? small : peer.mirror + at;
     compose(frame, peer.out.now(), kind, tag, payload);
     ibv_sge whole = piece(frame, bytes, travels_inside ? 0 : arena_->mr().lkey);
@@ -281,7 +281,9 @@ void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::ui
                                     std::size_t end) {
     const verbs::Functions& f = device_.adapter.functions;
     Lent& lent = lent_[reference & 0xffffffff];
-    if (f.lend == nullptr || lent.message == nullptr || sources_[lent.message]->shared) return;
+    // Huge pages the kernel copies faster than it hands over small ones.
+    if (f.lend == nullptr || lent.message == nullptr || lent.message->huge_pages || sources_[lent.message]->shared)
+        return;
     const std::byte* const data = lent.message->data;
     // All but the first begin with a page, so that each fits into a pipe.
     const std::uint64_t before = reinterpret_cast<std::uintptr_t>(data) % 4096;
@@ -366,7 +368,8 @@ void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
         ibv_sge part = piece(message.data + done, now, source.mr->lkey);
         ++message.note;
-        post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED, reinterpret_cast<std::uint64_t>(&message));
+        post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED | advice_for(message),
+                   reinterpret_cast<std::uint64_t>(&message));
     }
 }
 

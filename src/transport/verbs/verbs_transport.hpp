@@ -17,6 +17,7 @@
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/layout.hpp"
 #include "transport/verbs/memory.hpp"
+#include "transport/verbs/requests.hpp"
 
 namespace loom::transport {
 
@@ -101,6 +102,7 @@ public:
     std::span<const std::uint32_t> hosts() const override { return hosts_; }
     Waiting waiting() const override { return waiting_; }
     std::uint32_t cores() const override { return cores_; }
+    bool likes_huge_pages() const override { return device_.adapter.soft && has_company(hosts_, me_); }
 
     bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
@@ -142,6 +144,10 @@ private:
                     std::uint64_t id);
     void post(Peer& peer, ibv_send_wr& request);
     void ring_bell(Peer& peer);
+    [[nodiscard]] std::uint32_t inline_limit() const { return device_.adapter.soft ? soft_inline_bytes : inline_bytes; }
+    [[nodiscard]] unsigned advice_for(const Message& message) const {  // a flag of a request
+        return message.past_caches ? device_.adapter.functions.past_caches : 0;
+    }
     void write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
     bool is_over(Message& message);
     bool write_large(Peer& peer, Message& message, const Ready& ready);

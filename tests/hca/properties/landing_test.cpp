@@ -7,26 +7,41 @@
 
 #include "hca/properties/stage.hpp"
 #include "loom/base/random.hpp"
+#include "loom/hca/lending.h"
 
 namespace loom::properties {
 namespace {
 
 // How bytes come into the target's memory.
-enum class Passage : std::uint8_t { direct, mapped, by_target };
+enum class Passage : std::uint8_t { direct, mapped, past_caches, by_target };
+
+bool is_shared(Passage passage) {
+    return passage == Passage::mapped || passage == Passage::past_caches;
+}
 
 std::string name_of(const testing::TestParamInfo<Passage>& passage) {
-    return passage.param == Passage::direct ? "Direct" : passage.param == Passage::mapped ? "Mapped" : "ByTarget";
+    switch (passage.param) {
+        case Passage::direct:
+            return "Direct";
+        case Passage::mapped:
+            return "Mapped";
+        case Passage::past_caches:
+            return "PastCaches";
+        case Passage::by_target:
+            break;
+    }
+    return "ByTarget";
 }
 
 const char* counter_of(Passage passage) {
-    return passage == Passage::direct ? "direct" : passage == Passage::mapped ? "store" : "target";
+    return passage == Passage::direct ? "direct" : is_shared(passage) ? "store" : "target";
 }
 
 // Memory of the kind that goes by that passage.
 class Area {
 public:
     Area(Passage passage, std::size_t size) : size_(size) {
-        if (passage != Passage::mapped) {
+        if (!is_shared(passage)) {
             memory_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         } else {
             file_ = memfd_create("area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -57,6 +72,9 @@ private:
     int file_ = -1;
     void* memory_ = nullptr;
 };
+
+// Programs are compiled with the number, or with a copy of it.
+static_assert(LOOM_SEND_PAST_CACHES == 1u << 30);
 
 class Landing : public testing::TestWithParam<Passage> {};
 
@@ -115,7 +133,7 @@ TEST_P(Landing, LastByteLandsLast) {
         [&] {
             if (passage == Passage::by_target) deny_process_copies();
             Host host;
-            Buffer source = host.buffer(area_size);
+            Buffer source = host.buffer(area_size), read_back = host.buffer(area_size);
             const Node node = host.node();
             shared->initiator = host.address(node);
             shared->meeting.meet();
@@ -129,9 +147,17 @@ TEST_P(Landing, LastByteLandsLast) {
                 shared->offset.store(offset);
                 shared->announced.store(round, std::memory_order_release);
                 Work work(IBV_WR_RDMA_WRITE, round, {source.piece(0, size)});
+                if (passage == Passage::past_caches) work.flags(IBV_SEND_SIGNALED | LOOM_SEND_PAST_CACHES);
                 ASSERT_EQ(work.to(shared->target.memory + offset, shared->target.rkey).post(node), 0);
                 ASSERT_EQ(next(node.send_cq).status, IBV_WC_SUCCESS);
                 await([&] { return shared->seen.load(std::memory_order_acquire) == round; }, "the target to look");
+                if (round % 16 != 0) continue;
+                Work back(IBV_WR_RDMA_READ, round, {read_back.piece(offset, size)});
+                if (passage == Passage::past_caches) back.flags(IBV_SEND_SIGNALED | LOOM_SEND_PAST_CACHES);
+                ASSERT_EQ(back.to(shared->target.memory + offset, shared->target.rkey).post(node), 0);
+                ASSERT_EQ(next(node.send_cq).status, IBV_WC_SUCCESS);
+                const auto first = read_back.bytes.begin() + offset;
+                ASSERT_EQ(static_cast<std::size_t>(std::count(first, first + size, value_of(round))), size);
             }
             shared->meeting.meet();
         },
@@ -178,7 +204,7 @@ TEST_P(Landing, DeregisteredMemoryIsLeftAlone) {
             std::this_thread::sleep_for(std::chrono::microseconds(random.below(1000)));
             ASSERT_EQ(ibv_dereg_mr(mr.release()), 0);
             // The memory file stays what it was: whoever still has it mapped must not write to it either.
-            if (passage != Passage::mapped) area.replace();
+            if (!is_shared(passage)) area.replace();
             std::memset(area.bytes(), ours, size);
             shared->withdrawn.store(round);
             std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -202,6 +228,7 @@ TEST_P(Landing, DeregisteredMemoryIsLeftAlone) {
             while (status == IBV_WC_SUCCESS) {
                 const bool late = shared->withdrawn.load() == round;
                 Work work(IBV_WR_RDMA_WRITE, round, {source.all()});
+                if (passage == Passage::past_caches) work.flags(IBV_SEND_SIGNALED | LOOM_SEND_PAST_CACHES);
                 ASSERT_EQ(work.to(shared->target.memory, shared->target.rkey).post(node), 0);
                 status = next(node.send_cq).status;
                 ASSERT_FALSE(late && status == IBV_WC_SUCCESS) << "a write to deregistered memory";
@@ -217,9 +244,11 @@ TEST_P(Landing, DeregisteredMemoryIsLeftAlone) {
 
 // The program polls memory that its own adapter's thread writes, as an adapter would: a race to the thread sanitizer.
 #ifdef __SANITIZE_THREAD__
-INSTANTIATE_TEST_SUITE_P(Passages, Landing, testing::Values(Passage::direct, Passage::mapped), name_of);
+INSTANTIATE_TEST_SUITE_P(Passages, Landing, testing::Values(Passage::direct, Passage::mapped, Passage::past_caches),
+                         name_of);
 #else
-INSTANTIATE_TEST_SUITE_P(Passages, Landing, testing::Values(Passage::direct, Passage::mapped, Passage::by_target),
+INSTANTIATE_TEST_SUITE_P(Passages, Landing,
+                         testing::Values(Passage::direct, Passage::mapped, Passage::past_caches, Passage::by_target),
                          name_of);
 #endif
 

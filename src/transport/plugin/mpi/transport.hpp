@@ -29,6 +29,7 @@ public:
     [[nodiscard]] Rank rank() const override { return Rank{static_cast<std::uint32_t>(world_.rank())}; }
     [[nodiscard]] std::uint32_t size() const override { return static_cast<std::uint32_t>(world_.size()); }
     [[nodiscard]] std::span<const std::uint32_t> hosts() const override { return hosts_; }
+    [[nodiscard]] bool likes_huge_pages() const override { return has_company(hosts_, rank()); }
 
     [[nodiscard]] bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     [[nodiscard]] bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;

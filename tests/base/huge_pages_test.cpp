@@ -1,0 +1,273 @@
+#include "loom/base/huge_pages.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "loom/base/error.hpp"
+
+namespace loom {
+namespace {
+
+constexpr std::size_t page = std::size_t{2} << 20;
+
+// A mapping of its own, beginning at a huge page. Small pages, unless somebody moves it.
+class Memory {
+public:
+    explicit Memory(std::size_t bytes) : bytes_(bytes + page) {
+        mapped_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        EXPECT_NE(mapped_, MAP_FAILED);
+        const auto address = reinterpret_cast<std::uintptr_t>(mapped_);
+        begin_ = reinterpret_cast<std::byte*>((address + page - 1) / page * page);
+    }
+    ~Memory() { munmap(mapped_, bytes_); }
+    Memory(const Memory&) = delete;
+    Memory& operator=(const Memory&) = delete;
+
+    // Written, in small pages even where huge ones are the rule.
+    std::span<std::byte> touch(std::size_t first, std::size_t bytes) {
+        prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+        for (std::size_t i = 0; i < bytes; ++i) begin_[first + i] = static_cast<std::byte>((first + i) * 131 >> 5);
+        prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
+        return {begin_ + first, bytes};
+    }
+    [[nodiscard]] std::span<std::byte> all() const { return {begin_, bytes_ - page}; }
+    // Gives back everything from there on.
+    void cut_off(std::size_t at) {
+        auto* const end = static_cast<std::byte*>(mapped_) + bytes_;
+        munmap(begin_ + at, static_cast<std::size_t>(end - (begin_ + at)));
+    }
+    [[nodiscard]] bool holds(std::size_t first, std::size_t bytes) const {
+        for (std::size_t i = 0; i < bytes; ++i)
+            if (begin_[first + i] != static_cast<std::byte>((first + i) * 131 >> 5)) return false;
+        return true;
+    }
+    // By the system's account, in bytes: of a field of its maps.
+    [[nodiscard]] std::size_t account(const std::string& field) const {
+        std::ifstream maps("/proc/self/smaps");
+        std::string text;
+        std::size_t sum = 0;
+        bool ours = false;
+        while (std::getline(maps, text)) {
+            std::uintptr_t from = 0, to = 0;
+            char dash = 0;
+            std::istringstream words(text);
+            if (words >> std::hex >> from >> dash >> to && dash == '-' && to > from) {
+                const auto begin = reinterpret_cast<std::uintptr_t>(mapped_);
+                ours = from < begin + bytes_ && begin < to;
+            } else if (ours && text.rfind(field + ":", 0) == 0) {
+                sum += std::stoul(text.substr(field.size() + 1)) << 10;
+            }
+        }
+        return sum;
+    }
+
+private:
+    void* mapped_;
+    std::size_t bytes_;
+    std::byte* begin_;
+};
+
+class Setting {
+public:
+    explicit Setting(const char* value) { setenv("LOOM_HUGE_PAGES", value, 1); }
+    ~Setting() { unsetenv("LOOM_HUGE_PAGES"); }
+};
+
+// Where the system has none, nothing is moved and nothing is said to be.
+TEST(HugePagesTest, WhatIsMovedKeepsWhatItHolds) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(12'345, 4 * page - 20'000);
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    EXPECT_EQ(move_to_huge_pages(used), may_use_huge_pages());
+    EXPECT_TRUE(memory.holds(12'345, 4 * page - 20'000));
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 4 * page : 0u);
+    EXPECT_EQ(move_to_huge_pages(used), may_use_huge_pages()) << "and once more changes nothing";
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 4 * page : 0u);
+}
+
+// Of the first page it has a hundredth, of the last two: they stay, and what is between is moved.
+TEST(HugePagesTest, EndsStayWhereTheyAre) {
+    Memory memory(4 * page);
+    const std::size_t first = page - page / 100, bytes = 2 * page + 3 * page / 100;
+    const auto used = memory.touch(first, bytes);
+    EXPECT_EQ(move_to_huge_pages(used), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 2 * page : 0u);
+    EXPECT_TRUE(memory.holds(first, bytes));
+}
+
+// Blocks far apart with nothing between them would become many times as much.
+TEST(HugePagesTest, HolesAreNotFilled) {
+    Memory memory(8 * page);
+    for (std::size_t i = 0; i < 8; ++i) (void)memory.touch(i * page, page / 16);
+    const std::size_t before = memory.account("Rss");
+    EXPECT_FALSE(move_to_huge_pages(memory.all()));
+    EXPECT_EQ(memory.account("Rss"), before);
+}
+
+// Beside the memory there may be none at all: what is a page as a whole is moved, and counts.
+TEST(HugePagesTest, MemoryMayEndInTheMiddleOfAPage) {
+    Memory memory(4 * page);
+    (void)memory.touch(0, 3 * page + 3 * page / 4);
+    memory.cut_off(3 * page + 3 * page / 4);
+    const auto used = memory.all().first(3 * page + 3 * page / 4);
+    EXPECT_EQ(move_to_huge_pages(used), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 3 * page : 0u);
+    EXPECT_TRUE(memory.holds(0, used.size()));
+}
+
+TEST(HugePagesTest, WritersGoOnMeanwhile) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    std::atomic<bool> enough{false};
+    std::uint64_t written = 0;
+    std::thread writer([&] {
+        auto* const words = reinterpret_cast<std::uint64_t*>(used.data());
+        for (std::size_t i = 0; !enough; ++i) {
+            words[i * 509 % (4 * page / 8)] += 1;
+            ++written;
+        }
+    });
+    std::uint64_t before = 0;
+    // What it held is known, so what was added to it is.
+    for (std::size_t i = 0; i < 4 * page; i += 8) {
+        std::uint64_t word = 0;
+        for (std::size_t j = 0; j < 8; ++j)
+            word |= std::uint64_t{static_cast<unsigned char>((i + j) * 131 >> 5)} << 8 * j;
+        before += word;
+    }
+    (void)move_to_huge_pages(used);
+    enough = true;
+    writer.join();
+    std::uint64_t after = 0;
+    for (std::size_t i = 0; i < 4 * page / 8; ++i) after += reinterpret_cast<const std::uint64_t*>(used.data())[i];
+    EXPECT_EQ(after - before, written);
+}
+
+// Half a megabyte alone in two would take four times the memory.
+TEST(HugePagesTest, LittleIsLeftWhereItIs) {
+    Memory memory(2 * page);
+    const auto used = memory.touch(page / 4, page / 4);
+    const std::size_t before = memory.account("Rss");
+    EXPECT_FALSE(move_to_huge_pages(used));
+    EXPECT_EQ(memory.account("Rss"), before);
+}
+
+TEST(HugePagesTest, LittleIsMovedWithWhatLiesBesideIt) {
+    Memory memory(2 * page);
+    (void)memory.touch(0, page);
+    const auto used = memory.touch(page / 4, page / 4);
+    EXPECT_EQ(move_to_huge_pages(used), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? page : 0u);
+    EXPECT_TRUE(memory.holds(0, page));
+}
+
+TEST(HugePagesTest, TheThirdUseMoves) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    HugePages pages;
+    for (std::uint32_t use = 1; use < HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    EXPECT_EQ(pages.used(used), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? used.size() : 0u);
+    EXPECT_TRUE(memory.holds(0, used.size()));
+}
+
+// A page of which little is used is worth it later.
+TEST(HugePagesTest, LittleIsMovedLater) {
+    Memory memory(page);
+    (void)memory.touch(0, page);
+    const auto used = memory.touch(page / 4, page / 8);
+    HugePages pages;
+    for (std::uint32_t use = 1; use < 8 * HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    EXPECT_EQ(pages.used(used), may_use_huge_pages());
+}
+
+// Another length or place is other memory.
+TEST(HugePagesTest, OnlyTheSameMemoryCounts) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    HugePages pages;
+    for (std::uint32_t use = 1; use < HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
+    EXPECT_FALSE(pages.used(used.first(3 * page)));
+    EXPECT_FALSE(pages.used(used.subspan(page)));
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+}
+
+// What is long is moved in parts, each of them once: nobody is held up by all of it.
+TEST(HugePagesTest, LongMemoryIsMovedInParts) {
+    const std::size_t bytes = 3 * HugePages::at_once;
+    Memory memory(bytes + page);
+    const auto used = memory.touch(page / 2, bytes);
+    HugePages pages;
+    for (std::uint32_t use = 1; use <= HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
+    EXPECT_LE(memory.account("AnonHugePages"), HugePages::at_once);
+    bool huge = false;
+    for (int use = 0; use < 4; ++use) huge = pages.used(used);
+    EXPECT_EQ(huge, may_use_huge_pages());
+    if (huge) {
+        EXPECT_GE(memory.account("AnonHugePages"), bytes);
+    }
+    EXPECT_TRUE(memory.holds(page / 2, bytes));
+}
+
+TEST(HugePagesTest, OtherMemoryAtTheSamePlaceCountsAnew) {
+    Memory memory(2 * page);
+    const auto used = memory.touch(0, 2 * page);
+    HugePages pages;
+    for (std::uint32_t use = 0; use < HugePages::worth_it; ++use) (void)pages.used(used);
+    EXPECT_EQ(pages.used(used), may_use_huge_pages());
+    ASSERT_EQ(mmap(used.data(), used.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              used.data());
+    (void)memory.touch(0, 2 * page);
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    pages.next_use();
+    for (std::uint32_t use = 0; use < HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used)) << use;
+    EXPECT_EQ(pages.used(used), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? used.size() : 0u);
+}
+
+// Faults elsewhere look the same; what was huge still is, and is known to be after a while.
+TEST(HugePagesTest, FaultsElsewhereOnlyCostAnotherLook) {
+    Memory memory(2 * page), elsewhere(8 * page);
+    const auto used = memory.touch(0, 2 * page);
+    HugePages pages;
+    for (std::uint32_t use = 0; use <= HugePages::worth_it; ++use) (void)pages.used(used);
+    pages.next_use();
+    EXPECT_EQ(pages.used(used), may_use_huge_pages());
+    (void)elsewhere.touch(0, 8 * page);
+    pages.next_use();
+    EXPECT_FALSE(pages.used(used));
+    bool huge = false;
+    for (std::uint32_t use = 0; use < HugePages::worth_it; ++use) huge = pages.used(used);
+    EXPECT_EQ(huge, may_use_huge_pages());
+    EXPECT_TRUE(memory.holds(0, 2 * page));
+}
+
+TEST(HugePagesTest, CanBeSwitchedOff) {
+    const Setting off("off");
+    EXPECT_FALSE(may_use_huge_pages());
+    Memory memory(2 * page);
+    const auto used = memory.touch(0, 2 * page);
+    HugePages pages;
+    for (std::uint32_t use = 0; use < 100; ++use) EXPECT_FALSE(pages.used(used));
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+}
+
+TEST(HugePagesTest, AnotherWordIsRefused) {
+    const Setting nonsense("yes");
+    EXPECT_THROW((void)may_use_huge_pages(), UsageError);
+}
+
+}  // namespace
+}  // namespace loom
