@@ -122,9 +122,9 @@ TEST(Hints, tell_of_what_is_more_than_the_caches_hold) {
 TEST(Hints, tell_of_huge_pages_once_buffers_were_used_often) {
     transport::run_local(2, [](transport::Transport& local) {
         Hinted liking(local, true), other(local, false);
-        exchange(other, 4 << 20, 12);
+        exchange(other, 4 << 20, 40);
         EXPECT_EQ(other.huge_pages, 0u);
-        exchange(liking, 4 << 20, 12);
+        exchange(liking, 4 << 20, 250);
         EXPECT_EQ(liking.huge_pages > 0, may_use_huge_pages());
         EXPECT_LT(liking.huge_pages, liking.sends);
     });
