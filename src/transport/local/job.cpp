@@ -270,7 +270,8 @@ std::span<std::byte> Endpoint::allocate(std::size_t bytes) {
 }
 
 void Endpoint::release(std::span<std::byte> memory) {
-    allocated_.erase(memory.data());
+    // Whoever has not heard of a loss yet may be copying out of what a failed operation sent: that is kept to the end.
+    if (job_.losses.load(std::memory_order_acquire) == 0) allocated_.erase(memory.data());
 }
 
 void Endpoint::set_events(bool on) {
