@@ -61,7 +61,8 @@ std::map<std::string, double> run_pair(const Perftest& p, const test::TwoHosts* 
     const peer::TemporaryFolder folder;
     const auto stats = folder.path() / "stats";
     static unsigned count = 0;
-    const std::string port = std::to_string(33000 + (static_cast<unsigned>(getpid()) * 16 + count++) % 16000);
+    // Below those that the kernel gives to anybody's connections.
+    const std::string port = std::to_string(17000 + (static_cast<unsigned>(getpid()) * 16 + count++) % 15000);
     const auto command = [&](const char* name, bool client) {
         std::vector<std::string> arguments{"ucx_perftest"};
         if (client) arguments.emplace_back(hosts ? test::TwoHosts::left_address : "127.0.0.1");
