@@ -49,8 +49,10 @@ void World::State::agree_with_thread() {
 
 void World::State::start(Execution& execution) {
     const Program& program = execution.prepared().program;
-    if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.sent_at_once < worth_handing_over)
+    if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.sent_at_once < worth_handing_over) {
+        if (thread_dreams && !std::exchange(hushed, true)) transport.hush(true);
         return engine.start(execution);
+    }
     ++left_to_thread;
     engine.hand_over(execution);
 }
@@ -83,8 +85,14 @@ void World::State::thread_main() {
         thread_rests = engine.pending() == 0;
         const std::chrono::microseconds most = thread_rests ? std::chrono::hours(24) : longest_sleep;
         lock.unlock();
-        transport.sleep(most);
+        std::exception_ptr broken;
+        try {
+            transport.sleep(most);
+        } catch (...) {
+            broken = std::current_exception();
+        }
         lock.lock();
+        if (broken != nullptr) engine.fail_all(broken);
         thread_dreams = thread_rests = false;
     }
 }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "coll/candidates.hpp"
@@ -34,7 +35,10 @@ struct World::State {
         ~Hold() {
             if (!locked_) return;
             state_.agree_with_thread();
+            const bool hushed = std::exchange(state_.hushed, false);
             state_.mutex.unlock();
+            // Not before: on one core the thread would be woken to wait for us.
+            if (hushed) state_.transport.hush(false);
         }
 
     private:
@@ -85,6 +89,7 @@ struct World::State {
     bool thread_rests = false;         // and for as long as nothing comes
     std::uint32_t helpers = 0;         // users who wait and poll
     bool events = false;               // of the transport
+    bool hushed = false;               // the transport, until whoever holds the lock lets go
     bool spare_core = false;           // the thread takes none from a rank's computing
     std::uint64_t left_to_thread = 0;  // operations that it was handed to begin with
     ProgressState progress;

@@ -58,6 +58,10 @@ int post_send(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad);
 int post_send_list(ibv_qp* qp, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_t count);
 int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
 
+// As loom/hca/waiting.h has them.
+int wait(ibv_comp_channel* channel, int other, std::uint64_t most_ns);
+void hush(ibv_context* context, bool on);
+
 // As loom/hca/lending.h has them.
 std::uint32_t lend(ibv_qp* qp, const void* memory, std::size_t bytes);
 void take_back(ibv_qp* qp, std::uint32_t loan);

@@ -37,7 +37,10 @@ void Engine::deliver(Cq& cq, const ibv_wc& wc, bool solicited) {
     cq.armed = Armed::no;
     if (cq.channel == nullptr) return;
     cq.channel->events.waiting.push_back(&cq);
-    signal(cq.channel->events.fd);
+    if (cq.channel != waited_for)
+        signal(cq.channel->events.fd);
+    else if (waiter_sleeps && hushed == 0)
+        signal(bell);
 }
 
 void Engine::signal(int fd) {

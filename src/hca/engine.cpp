@@ -1,7 +1,6 @@
 // The engine's life, its thread, and the round that takes in and sends out.
 #include "hca/engine.hpp"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/epoll.h>
@@ -36,15 +35,12 @@ namespace {
 std::atomic<Engine*> current{nullptr};
 std::mutex opening;  // of the first and last device
 
-constexpr std::uint64_t tick_ns = 300'000;               // between looks while the program polls
 constexpr std::uint64_t doze_ns = 100'000'000;           // between looks while timers of the lossless wire may run
 constexpr std::uint64_t silent_tick_ns = 20'000'000;     // while somebody waits for a process that has not answered
 constexpr std::uint64_t blocked_tick_ns = 200'000;       // between looks while something waits for room
-constexpr std::uint64_t linger_ns = 50'000;              // awake after the last packet, when a core is free for it
 constexpr std::uint64_t exit_patience_ns = 200'000'000;  // with a mutex that is held when the program exits
 constexpr std::uint32_t polls_to_attend = 32;
 constexpr std::uint64_t dense_ns = 100'000;  // in which so many polls are dense
-constexpr std::uint64_t dense_polls = 64;    // in a tick: fewer are not
 constexpr std::uint32_t most_owed = 16;      // packets that may wait for their acknowledgement
 
 std::uint64_t read_clock(clockid_t clock) {
@@ -76,6 +72,8 @@ void at_exit() {
         sched_yield();
     }
     a->settle(Acks::now);
+    for (Qp* qp : a->qps)
+        if (qp != nullptr) a->settle_up(*qp);
     a->ring_bells();
     a->settle_signals();
     a->write_stats();
@@ -124,6 +122,13 @@ void Engine::watch(int fd, Watched what, std::uint32_t which) {
     };
     add(whole_set);
     if (what != Watched::packets) add(quiet_set);
+}
+
+void Engine::hear_packets(int fd, std::uint32_t hca, bool on) {
+    epoll_event event{};
+    event.events = on ? EPOLLIN | EPOLLRDHUP : 0;
+    event.data.u64 = static_cast<std::uint64_t>(Watched::packets) << 32 | hca;
+    epoll_ctl(whole_set, EPOLL_CTL_MOD, fd, &event);
 }
 
 void Engine::unwatch(int fd) {
@@ -175,9 +180,11 @@ int Engine::start(const Config& settings) {
 
 void Engine::stop() {
     {
-        const Guard guard(*this);
+        Guard guard(*this);
         stopping = true;
         eventfd_write(bell, 1);
+        stand_in.notify_all();
+        stand_in.wait(guard.lock(), [&] { return waited_for == nullptr; });
     }
     thread.join();
     const Guard guard(*this);
@@ -221,7 +228,7 @@ void Engine::kick_by(std::uint64_t at) {
 
 void Engine::attend() {
     polls.store(polls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    if (attending.load(std::memory_order_relaxed)) return;
+    if (attending.load(std::memory_order_relaxed) || hushed != 0) return;
     if (idle_polls++ == 0) first_poll = now_ns();
     if (idle_polls < polls_to_attend) return;
     // A program that polls now and then, and looks at its memory in between, leaves the rest to the thread.
@@ -342,163 +349,12 @@ void Engine::progress(Acks acks) {
         }
         if (i < up.size() && up[i] == &peer && !peer.blocked.empty()) run_blocked(peer);
     }
-    if (roce->active() && roce->poll() != 0) arrived = true;
+    if (roce->active() && roce->poll(acks == Acks::may_wait) != 0) arrived = true;
     if (!owing.empty()) settle(arrived ? acks : Acks::now);
     if (self->has_mail()) drain_self();
     if (!self->blocked.empty()) run_blocked(*self);
     if (!silent.empty()) run_silent();
     if (!timed.empty() && (++since_timers & 63) == 0) run_timers(now_ns());
-}
-
-std::uint64_t Engine::nap_ns(std::uint64_t now) {
-    Moderation::State state;
-    std::erase_if(far_writes, [&](std::uint32_t qpn) {
-        const Qp* qp = qps[qpn & (qps_per_process - 1)];
-        if (qp == nullptr || qp->qpn != qpn || !qp->in_message || !qp->message_is_write) return true;
-        // What ends first is what is waited for.
-        if (state.missing == 0 || qp->write_left < state.missing) state.missing = qp->write_left;
-        return false;
-    });
-    for (const Qp* qp : timed) {
-        if (qp->path == nullptr || qp->path->kind != Path::Kind::roce) continue;
-        const std::int32_t packets = psn_distance(qp->sent_psn, qp->unacked_psn);
-        if (packets <= 0) continue;
-        const std::uint64_t bytes = std::uint64_t{qp->mtu} * static_cast<std::uint32_t>(packets);
-        const bool more = qp->sq_next != qp->sq_tail;  // waits for the window
-        std::uint64_t& least = more ? state.followed : state.last;
-        if (least == 0 || bytes < least) least = bytes;
-    }
-    return moderation.nap_ns(far_bytes_in, far_bytes_acknowledged, state, now);
-}
-
-void Engine::serve() {
-    if (!config().realtime || take_real_time_priority(pthread_self()) != 0) ask_for_short_slices();
-    bool packets = false;  // came, and woke us
-    std::uint64_t seen_polls = 0, looked_at = 0, polls_when_busy = 0;
-    bool polled = false;
-    bool reached = true;  // all who write to us have seen that we sleep
-    const bool may_linger = sysconf(_SC_NPROCESSORS_ONLN) > 1;
-    epoll_event events[32];
-    while (true) {
-        timespec timeout{};
-        bool forever = false, napping = false;
-        {
-            const Guard guard(*this);
-            if (stopping) return;
-            if (packets) roce->drain();
-            progress();
-            run_timers(now_ns());
-            const std::uint64_t count = polls.load(std::memory_order_relaxed);
-            const std::uint64_t look = now_ns();
-            const bool was_polled = polled;
-            polled = attending.load(std::memory_order_relaxed);
-            if (polled && was_polled && look - looked_at >= tick_ns && count - seen_polls < dense_polls) {
-                attending.store(false, std::memory_order_relaxed);
-                idle_polls = 0;
-                polled = false;
-            }
-            if (!was_polled || look - looked_at >= tick_ns) {
-                seen_polls = count;
-                looked_at = look;
-            }
-            if (!polled) {
-                // Whoever writes after this rings; what was written before is taken now.
-                if (directory->wake.exchange(1, std::memory_order_relaxed) == 0) reached = heavy_barrier();
-                progress();
-            }
-            const std::uint64_t now = now_ns(), at = next_deadline();
-            std::uint64_t wait = at == 0 ? 0 : at > now ? at - now : 0;
-            if (polled || !reached) wait = at == 0 ? tick_ns : std::min(tick_ns, wait);
-            forever = !polled && reached && at == 0;
-            // Where something was sent or came, more will be sent soon, and its timer need not wake us.
-            if (forever && std::exchange(talked, false)) {
-                forever = false;
-                wait = RoceFlow::first_probe_ns;
-            }
-            if (packets && !polled) {
-                if (const std::uint64_t nap = nap_ns(now); nap != 0) {
-                    napping = true;
-                    wait = forever ? nap : std::min(wait, nap);
-                    forever = false;
-                }
-            }
-            timeout = {static_cast<time_t>(wait / 1'000'000'000), static_cast<long>(wait % 1'000'000'000)};
-            sleeps_until = forever ? 0 : now + wait;
-            asleep.store(!polled, std::memory_order_relaxed);
-        }
-        // An epoll set can be polled: unlike epoll_pwait2, ppoll is everywhere, and its timeout is as fine.
-        pollfd set{polled || napping ? quiet_set : whole_set, POLLIN, 0};
-        int count = ppoll(&set, 1, forever ? nullptr : &timeout, nullptr) > 0 ? epoll_wait(set.fd, events, 32, 0) : 0;
-        // Nothing came, and the program polls as densely as before: it does all there is to do.
-        while (count == 0 && polled && attending.load(std::memory_order_relaxed)) {
-            const std::uint64_t more = polls.load(std::memory_order_relaxed);
-            if (more - seen_polls < dense_polls) break;
-            seen_polls = more;
-            looked_at = now_ns();
-            timeout = {0, tick_ns};
-            count = ppoll(&set, 1, &timeout, nullptr) > 0 ? epoll_wait(set.fd, events, 32, 0) : 0;
-        }
-        bool busy = false;
-        packets = napping;
-        {
-            const Guard guard(*this);
-            asleep.store(false, std::memory_order_relaxed);
-            for (int i = 0; i < count; ++i) {
-                const auto what = static_cast<Watched>(events[i].data.u64 >> 32);
-                const auto which = static_cast<std::uint32_t>(events[i].data.u64);
-                switch (what) {
-                    case Watched::listener:
-                        accept_peers();
-                        break;
-                    case Watched::bell: {
-                        eventfd_t rung = 0;
-                        eventfd_read(bell, &rung);
-                        break;
-                    }
-                    case Watched::caller:
-                        hear_caller(static_cast<int>(which));
-                        break;
-                    case Watched::peer:
-                        busy = true;
-                        if (peers[which] != nullptr) hear(*peers[which]);
-                        break;
-                    case Watched::process:
-                        // Its socket says so too, unless a child holds it open.
-                        if (peers[which] != nullptr && peers[which]->state == Peer::State::up &&
-                            peers[which]->has_ended()) {
-                            hear(*peers[which]);
-                            if (peers[which] != nullptr) lose(*peers[which]);
-                        }
-                        break;
-                    case Watched::packets:
-                        packets = true;
-                        break;
-                }
-            }
-        }
-        // A program that is awake itself wants the core, not us on it; one that asked for an event is about to sleep.
-        const std::uint64_t polls_now = polls.load(std::memory_order_relaxed);
-        if (busy && may_linger && (waits_for_events || polls_now == polls_when_busy)) linger();
-        if (busy) polls_when_busy = polls_now;
-    }
-}
-
-// Stays awake for a while after work came in: more may follow. Not when the processes that talk are more than the
-// cores.
-void Engine::linger() {
-    static const long cores = sysconf(_SC_NPROCESSORS_ONLN);  // glibc reads a file for it
-    std::uint64_t until = now_ns() + linger_ns, seen = polls.load(std::memory_order_relaxed);
-    while (now_ns() < until) {
-        const Guard guard(*this);
-        const bool awake = polls.load(std::memory_order_relaxed) != seen && !waits_for_events;
-        if (stopping || static_cast<long>(up.size()) > cores || awake) return;
-        directory->wake.store(0, std::memory_order_relaxed);
-        std::uint64_t heads = 0, after = 0;
-        for (const Peer* peer : up) heads += peer->head;
-        progress();
-        for (const Peer* peer : up) after += peer->head;
-        if (after != heads) until = now_ns() + linger_ns;
-    }
 }
 
 namespace api {

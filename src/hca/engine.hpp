@@ -123,6 +123,7 @@ struct Engine {
     void kick();                     // makes the thread look at its timers again
     void kick_by(std::uint64_t at);  // the same, unless it looks again by then anyway
     void settle(Acks acks);          // sends the answers that are owed
+    void settle_up(Qp& qp);          // acknowledges what has come, asked for or not: the queue pair ends
     void run_blocked(Peer& peer);
     void run_silent();
     void linger();
@@ -131,7 +132,28 @@ struct Engine {
     void write_stats();
     void watch(int fd, Watched what, std::uint32_t which);
     void unwatch(int fd);
+
+    // --- serving.cpp: who looks and sleeps, and for how long
     void serve();  // the thread
+    struct Watch {
+        bool packets = false;  // came, and woke us
+        bool polled = false;
+        bool reached = true;  // all who write to us have seen that we sleep
+        std::uint64_t seen_polls = 0, looked_at = 0, polls_when_busy = 0;
+    };
+    // One look at everything, and a sleep until there is more to do, `other` can be read (true), there is an event for
+    // the thread that waits, or it is `until` (ns; 0: no such end).
+    bool look_and_sleep(Watch& watch, int other, std::uint64_t until);
+    void hear_packets(int fd, std::uint32_t hca, bool on);  // to a socket's packets, or not for now
+    Channel* waited_for = nullptr;  // a thread of the program waits for its events and serves meanwhile
+    Watch waiters_watch;            // of that
+    bool waiter_sleeps = false;
+    std::atomic<bool> served{false};                   // by such a thread, or it is about to be again: ours stands by
+    std::uint64_t served_since = 0, served_until = 0;  // ns; when such a thread came and when one was last here
+    bool stands_by_for_good = false;                   // our thread, until it is told
+    std::condition_variable_any stand_in;
+    std::uint32_t hushed = 0;  // calls under way during which packets wake nobody
+
     std::uint64_t next_deadline() const;
     void run_timers(std::uint64_t now);
     void give_up(Qp& qp);  // on a peer that has left: its requests fail after as long as repeating them would take
@@ -216,17 +238,19 @@ struct Engine {
     bool write_at_once(Qp& qp, const ibv_send_wr& request);
     void on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
     void acknowledge_until(Qp& qp, std::uint32_t psn);
-    void resend(Qp& qp, std::uint32_t psn);
+    enum class Lost : std::uint8_t { perhaps, no };
+    void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
     void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
     std::uint64_t retry_time(Qp& qp);
     void timed_out(Qp& qp, std::uint64_t now);
-    bool probe(Qp& qp);
+    bool probe(Qp& qp, bool heard);
+    bool ask_if_nobody_did(Qp& qp);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
     void block_on(Peer& peer, Qp& qp);
     static bool waited_enough(Qp& qp);
-    void make_packet(const Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
+    void make_packet(Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
     bool send_to_group(Qp& qp, const SendWqe& wqe, const Packet& packet, std::span<const ibv_sge> sges);
     bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
                    std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes = nullptr);

@@ -22,9 +22,12 @@ public:
         out_.look(acknowledged, state.followed + state.last != 0, now_ns);
         if (state.missing + state.followed + state.last == 0) return 0;
         double nap = most_ns;
-        // The end must not be slept over. Half of what is under way may be answers on their way back: before the rest
-        // has left, more has to follow.
-        if (state.missing != 0) nap = std::min(nap, in_.ns_for(std::min(state.missing, most_waiting)) * 0.85);
+        // The end must not be slept over: its arrival wakes whoever listens, and costs no more than a timer. Half of
+        // what is under way may be answers on their way back: before the rest has left, more has to follow.
+        if (state.missing != 0) {
+            if (state.missing <= one_arrival) return 0;
+            nap = std::min(nap, in_.ns_for(std::min(state.missing - one_arrival, most_waiting)));
+        }
         if (state.followed != 0) nap = std::min(nap, out_.ns_for(state.followed) * 0.3);
         if (state.last != 0) nap = std::min(nap, out_.ns_for(state.last) * 0.85);
         return nap < least_ns ? 0 : static_cast<std::uint64_t>(nap);
@@ -32,6 +35,7 @@ public:
 
     static constexpr double most_ns = 1'500'000, least_ns = 25'000;
     static constexpr std::uint64_t most_waiting = 256 << 10;  // bytes that may lie in a socket meanwhile
+    static constexpr std::uint64_t one_arrival = 64 << 10;    // bytes that come together
     static constexpr std::uint64_t shortest_span_ns = 150'000;
 
 private:

@@ -39,7 +39,7 @@ void reset(Engine& a, Qp& qp) {
     qp.reads_out = qp.read_bytes_out = 0;
     qp.retry_at = qp.rnr_until = 0;
     qp.wire_position = qp.waits_since = 0;
-    qp.msn = 0;
+    qp.msn = qp.owed = 0;
     qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.kept = qp.established = qp.drain_event = false;
     qp.nak_due = 0;
     qp.asked_again = Qp::no_psn;
@@ -117,6 +117,7 @@ void Engine::publish(const Qp& qp) {
 }
 
 void Engine::forget(Qp& qp) {
+    settle_up(qp);
     erase_from(owing, &qp);
     erase_from(timed, &qp);
     if (qp.listed_blocked)
@@ -164,6 +165,7 @@ void Engine::flush_receives(Qp& qp) {
 
 void Engine::to_error(Qp& qp) {
     if (qp.state() == IBV_QPS_ERR) return;
+    settle_up(qp);
     qp.abi.qp_base.state = IBV_QPS_ERR;
     publish(qp);
     if (qp.nak_due == 0) qp.answers.clear();  // what was asked before the refused request is still answered
@@ -333,6 +335,7 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) {
     abi->state = to;
     a->publish(qp);
     if (to == IBV_QPS_RTS) a->run(qp);
+    if (to == IBV_QPS_SQD) a->ask_if_nobody_did(qp);  // who drains waits for the answer
     if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attr->en_sqd_async_notify != 0) {
         qp.drain_event = true;
         a->look_if_drained(qp);

@@ -89,7 +89,7 @@ int destroy_channel(ibv_comp_channel* abi) {
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Channel& channel = Channel::of(abi);
-    if (channel.users != 0) return EBUSY;
+    if (channel.users != 0 || a->waited_for == &channel) return EBUSY;
     a->settle_signals();
     ::close(channel.events.fd);
     --Context::of(abi->context).users;
@@ -277,6 +277,8 @@ int req_notify(ibv_cq* abi, int solicited_only) {
     Cq& cq = Cq::of(abi);
     // What has arrived and was not taken in yet came before: it is seen by the poll that follows, without an event.
     a->progress();
+    // Whoever serves has not told of it yet, and the caller looks once more after asking: it would be told in vain.
+    if (cq.channel != nullptr && cq.channel == a->waited_for) std::erase(cq.channel->events.waiting, &cq);
     if (cq.armed != Armed::any) cq.armed = solicited_only != 0 ? Armed::solicited : Armed::any;
     a->hand_over();
     return 0;

@@ -31,6 +31,9 @@ bool is_atomic(const SendWqe& w) {
 bool is_write(const SendWqe& w) {
     return w.opcode == IBV_WR_RDMA_WRITE || w.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
+bool is_signalled(const Qp& qp, const SendWqe& w) {
+    return qp.init.sq_sig_all != 0 || (w.flags & IBV_SEND_SIGNALED) != 0;
+}
 bool has_imm(const SendWqe& w) {
     return w.opcode == IBV_WR_RDMA_WRITE_WITH_IMM || w.opcode == IBV_WR_SEND_WITH_IMM;
 }
@@ -96,6 +99,9 @@ bool Engine::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const
     const bool datagram_lost = faults.datagrams > 0 && qp.type() == IBV_QPT_UD && drops.unit() < faults.datagrams;
     if (datagram_lost || (faults.drop > 0 && drops.unit() < faults.drop)) {
         add(counters.dropped);
+        // As with any loss, the sender does not know of it.
+        if (path.kind == Path::Kind::roce && qp.type() == IBV_QPT_RC && is_request(packet.op) && packet.ack_request)
+            roce->note_asked(qp, (packet.psn + 1) & psn_mask, now_ns());
         return true;
     }
     if (path.kind == Path::Kind::local) {
@@ -317,13 +323,14 @@ bool Engine::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
     return true;
 }
 
-void Engine::make_packet(const Qp& qp, const SendWqe& w, std::uint32_t index, Packet& packet) const {
+void Engine::make_packet(Qp& qp, const SendWqe& w, std::uint32_t index, Packet& packet) const {
     const bool first = index == 0, last = index + 1 == w.packets;
     packet.service = service_of(qp.type());
     packet.op = op_of(w, first, last);
     packet.psn = (w.first_psn + index) & psn_mask;
     packet.solicited = last && (w.flags & IBV_SEND_SOLICITED) != 0;
-    packet.ack_request = last;
+    packet.ack_request = last && (qp.type() != IBV_QPT_RC || qp.path->kind != Path::Kind::roce || is_signalled(qp, w) ||
+                                  roce->asks(qp, w));
     packet.imm = w.imm;
     packet.remote_address = first ? w.remote_address : 0;
     packet.rkey = first ? w.rkey : 0;
@@ -434,7 +441,7 @@ void Engine::acknowledge_until(Qp& qp, std::uint32_t psn) {
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
-void Engine::resend(Qp& qp, std::uint32_t psn) {
+void Engine::resend(Qp& qp, std::uint32_t psn, Lost lost) {
     PortCounters& counters = counters_of(*this, *qp.context);
     std::uint32_t at = qp.sq_head;
     const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
@@ -456,7 +463,7 @@ void Engine::resend(Qp& qp, std::uint32_t psn) {
         const std::uint32_t keep = waits_for_answer(w)   ? w.received / qp.mtu
                                    : i == at && into > 0 ? static_cast<std::uint32_t>(into)
                                                          : 0;
-        if (w.sent > keep) add(counters.retransmitted, w.sent - keep);
+        if (w.sent > keep && lost == Lost::perhaps) add(counters.retransmitted, w.sent - keep);
         w.sent = std::min(w.sent, keep);
     }
     qp.sq_next = at;

@@ -399,6 +399,15 @@ void Engine::make_acknowledgement(const Qp& qp, Packet& packet) const {
     packet.syndrome = syndrome_ack;
 }
 
+void Engine::settle_up(Qp& qp) {
+    if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || qp.path->kind != Path::Kind::roce) return;
+    Packet packet;
+    make_acknowledgement(qp, packet);
+    wire_send(qp, *qp.path, packet, {}, 0, 0, 0);
+    qp.ack_due = false;
+    qp.owed = 0;
+}
+
 void Engine::answer(Qp& qp) {
     if (qp.path == nullptr) return;
     Packet packet;

@@ -19,7 +19,11 @@ constexpr std::uint32_t batch = 128;            // packets handed to the kernel 
 constexpr std::size_t most_held = 64;           // datagrams for a process that is not connected yet
 constexpr std::uint64_t full_wait_ns = 50'000;  // until a full socket buffer is tried again
 constexpr unsigned most_looks = 32;
-constexpr std::size_t receive_budget = 256;  // packets taken in before others have their turn
+constexpr std::uint64_t glance_ns = 1000;                 // between two looks into sockets that were empty
+constexpr std::size_t receive_budget = 256;               // packets taken in before others have their turn
+constexpr std::uint32_t asks_least = 16, asks_most = 64;  // packets of a long message between two that ask
+constexpr std::int32_t most_unasked = 128;                // packets
+constexpr std::uint64_t longest_unasked_ns = RoceFlow::first_probe_ns / 2;
 
 roce::Destination destination(const Path& path) {
     roce::Destination to;
@@ -154,13 +158,38 @@ void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
     RoceFlow& f = flow(qp);
     f.window.acknowledged(packets, qp.unacked_psn, now_ns());
     // After Karn: waits are learnt from answers to what was sent once; a slow responder must not be asked twice all the
-    // time.
-    if (!f.probed) {
+    // time. What was not asked for comes when it comes.
+    if (f.asked && (!f.probed || psn_distance(qp.unacked_psn, f.probed_psn) <= 0)) {
         const std::uint64_t now = now_ns(), gap = f.moved_at != 0 && now > f.moved_at ? now - f.moved_at : 0;
         f.gap_ns = std::max(f.gap_ns - f.gap_ns / 256, gap);
         f.probe_ns = RoceFlow::first_probe_ns + 3 * f.gap_ns;
     }
     f.probed = false;
+    f.deferred = 0;
+    if (f.asked && psn_distance(qp.unacked_psn, f.asked_end) >= 0) f.asked = false;
+}
+
+// An answer of its own costs both hosts a packet, and wakes a thread of each. Where nobody waits for it, it may ride on
+// what the other sends next; we ask when too much or the oldest for too long is unanswered, before a timer has to.
+bool RoceWire::asks(Qp& qp, const SendWqe& w) {
+    RoceFlow& f = flow(qp);
+    if (f.must_ask || qp.state() == IBV_QPS_SQD || qp.sq_used() * 2 > qp.init.cap.max_send_wr) return true;
+    const std::uint32_t since = f.asked ? f.asked_end : qp.unacked_psn, end = (w.first_psn + w.packets) & psn_mask;
+    const std::int32_t unasked = psn_distance(end, since);
+    if (f.asked && unasked <= 0) return true;  // sent again
+    if (unasked >= std::min(most_unasked, static_cast<std::int32_t>(f.window.packets() / 2))) return true;
+    return !f.asked && qp.retry_at != 0 && now_ns() - f.moved_at >= longest_unasked_ns;
+}
+
+void RoceWire::note_asked(Qp& qp, std::uint32_t end, std::uint64_t now) {
+    RoceFlow& f = flow(qp);
+    f.window.sent(end, now);
+    if (!f.asked) {
+        f.moved_at = now;
+        if (qp.retry_at != 0) qp.retry_at = engine_.retry_time(qp);
+    }
+    if (!f.asked || psn_distance(end, f.asked_end) > 0) f.asked_end = end;
+    f.asked = true;
 }
 
 void RoceWire::lost(Qp& qp) {
@@ -185,7 +214,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
     // An acknowledgement that is owed rides along: the two are one run for the kernel.
     roce::Outgoing both[2] = {out, {}};
     const bool carries =
-        is_request(packet.op) && length >= 4 && qp.ack_due && qp.answers.empty() && qp.type() == IBV_QPT_RC;
+        is_request(packet.op) && length >= 4 && qp.owed != 0 && qp.answers.empty() && qp.type() == IBV_QPT_RC;
     if (carries) engine_.make_acknowledgement(qp, both[1].packet);
     const std::size_t taken = at->endpoint.send(destination(path), {both, carries ? 2u : 1u});
     if (taken == 2) {
@@ -196,7 +225,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
         if (qp.flow != nullptr && is_request(packet.op)) {
             const std::uint64_t now = now_ns();
             qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now)});
-            qp.flow->window.sent((packet.psn + 1) & psn_mask, now);
+            if (packet.ack_request) note_asked(qp, (packet.psn + 1) & psn_mask, now);
         }
         return true;
     }
@@ -209,6 +238,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
     Place* at = place(*qp.context->hca);
     if (at == nullptr) return true;
     const roce::Destination to = destination(*qp.path);
+    const std::uint32_t each = std::clamp(flow(qp).window.packets() / 4, asks_least, asks_most);
     static thread_local std::vector<iovec> pieces;
     static thread_local std::vector<roce::Outgoing> packets;
     while (w.sent < w.packets) {
@@ -222,20 +252,33 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
             const std::uint32_t index = w.sent + i, offset = index * qp.mtu,
                                 length = std::min(w.length - offset, qp.mtu);
             engine_.make_packet(qp, w, index, out.packet);
-            if (index % 16 == 15) out.packet.ack_request = true;
+            if (index % each == each - 1) out.packet.ack_request = true;
             out.payload = &pieces[i * (sges.size() + 1)];
             out.pieces = pieces_of(sges, offset, length, &pieces[i * (sges.size() + 1)]);
             out.payload_bytes = length;
             total += length + 60;
         }
-        packets.back().packet.ack_request = true;
-        const auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
+        // What is sent next goes when this is answered.
+        if (w.sent + count < w.packets) packets.back().packet.ack_request = true;
+        // An acknowledgement that is owed rides along.
+        const bool carries = w.sent + count == w.packets && qp.owed != 0 && qp.answers.empty();
+        if (carries) engine_.make_acknowledgement(qp, packets.emplace_back().packet);
+        auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
         add(counters_of(engine_, *qp.context).sent_packets, taken);
+        if (taken > count) {
+            qp.ack_due = false;
+            qp.owed = 0;
+            taken = count;
+        }
         w.sent += taken;
         qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
         const std::uint64_t now = now_ns();
         flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now)});
-        if (taken != 0) flow(qp).window.sent(qp.sent_psn, now);
+        for (std::uint32_t i = taken; i > 0; --i)
+            if (packets[i - 1].packet.ack_request) {
+                note_asked(qp, (packets[i - 1].packet.psn + 1) & psn_mask, now);
+                break;
+            }
         if (taken < count) {
             stall(qp, now_ns() + full_wait_ns);
             return false;
@@ -292,9 +335,11 @@ bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
     }
 }
 
-std::size_t RoceWire::poll() {
+std::size_t RoceWire::poll(bool may_skip) {
     std::size_t arrived = 0;
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
+    const std::uint64_t look = now_ns();
+    const bool just_looked = may_skip && look - found_nothing_at_ < glance_ns;
+    for (std::size_t i = 0; i < endpoints_.size() && !just_looked; ++i) {
         receiving_ = endpoints_[i].get();
         arrived += receiving_->endpoint.receive(*this, receive_budget);
         // What was thrown away before anybody saw it: the endpoint's own count, shown as the port's.
@@ -303,7 +348,10 @@ std::size_t RoceWire::poll() {
         engine_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
     }
     receiving_ = nullptr;
-    if (arrived != 0) engine_.talked = true;
+    if (arrived != 0)
+        engine_.talked = true;
+    else if (!just_looked)
+        found_nothing_at_ = look;
     if (stalled_.empty()) return arrived;
     const std::uint64_t now = now_ns();
     std::vector<Qp*> ready;
@@ -332,6 +380,10 @@ std::uint64_t RoceWire::next_deadline() const {
     return at;
 }
 
+void RoceWire::listen(bool on) {
+    for (const auto& place : endpoints_) engine_.hear_packets(place->endpoint.fd(), place->hca->index, on);
+}
+
 void RoceWire::close_descriptors() {
     for (const auto& place : endpoints_)
         for (const int fd : place->descriptors) ::close(fd);
@@ -355,6 +407,7 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
         add(counters_of(engine_, *qp->context).cnp_sent);
         send(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {}, 0, sizeof zeros, zeros);
     }
+    if (qp != nullptr && qp->flow != nullptr) qp->flow->heard = true;
     const Gid source = arrival.source.ip, destination = arrival.destination;
     engine_.on_packet({packet,
                        {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},

@@ -21,9 +21,15 @@ struct RoceFlow {
     static constexpr std::uint64_t first_probe_ns = 4'000'000;
     std::uint64_t probe_ns = first_probe_ns;  // until a packet without an answer is sent again
     std::uint64_t gap_ns = 0;                 // the longest wait for an answer of late, which slowly fades
-    bool probed = false;                      // something was sent again: the next answer tells nothing about waits
-    std::uint64_t moved_at = 0;               // when something was acknowledged last
-    bool stalled = false;                     // listed: waits for its time or for room in the socket
+    bool probed = false;                      // something was sent again: answers to that tell nothing about waits
+    std::uint32_t probed_psn = 0;             // the first such packet
+    std::uint64_t moved_at = 0;               // when something was acknowledged last, or an answer asked for first
+    bool heard = false;                       // of the peer, since the timer was last started
+    std::uint32_t deferred = 0;               // times that it was started again for that
+    bool asked = false;                       // an answer is on its way, to all before asked_end
+    bool must_ask = false;                    // with the next packet
+    std::uint32_t asked_end = 0;
+    bool stalled = false;  // listed: waits for its time or for room in the socket
     std::uint64_t ready_at = 0;
 };
 
@@ -52,12 +58,17 @@ public:
     // How many packets the queue pair may send now; 0: it is called again when it may.
     std::uint32_t allowance(Qp& qp);
     void progressed(Qp& qp, std::uint32_t packets);
+    // Whether the last packet of a request that nobody waits for asks for an answer all the same.
+    bool asks(Qp& qp, const SendWqe& wqe);
+    void note_asked(Qp& qp, std::uint32_t end, std::uint64_t now);  // by the packet before `end`
     void lost(Qp& qp);
     void forget(Qp& qp);
     RoceFlow& flow(Qp& qp);
 
+    void listen(bool on);  // whether packets wake whoever serves
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
-    std::size_t poll();                                 // packets that came
+    // Packets that came. may_skip: whoever looks again and again need not each time.
+    std::size_t poll(bool may_skip = false);
     void drain();                                       // takes all that came, within reason
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     void close_descriptors();
@@ -78,6 +89,7 @@ private:
     Engine& engine_;
     std::vector<std::unique_ptr<Place>> endpoints_;
     Place* receiving_ = nullptr;
+    std::uint64_t found_nothing_at_ = 0;  // ns
     std::vector<Qp*> stalled_;
     roce::NotificationPacer notifications_;
     std::string refusal_;

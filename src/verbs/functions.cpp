@@ -108,6 +108,9 @@ Functions::Functions(const std::string& library) {
     lend = reinterpret_cast<decltype(lend)>(dlsym(handle, "loom_lend"));
     take_back = reinterpret_cast<decltype(take_back)>(dlsym(handle, "loom_take_back"));
     if (lend == nullptr || take_back == nullptr) lend = nullptr, take_back = nullptr;
+    wait = reinterpret_cast<decltype(wait)>(dlsym(handle, "loom_wait"));
+    hush = reinterpret_cast<decltype(hush)>(dlsym(handle, "loom_hush"));
+    if (wait == nullptr || hush == nullptr) wait = nullptr, hush = nullptr;
     if (lend != nullptr) past_caches = 1u << 30;
 }
 

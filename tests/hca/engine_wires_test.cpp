@@ -144,6 +144,88 @@ TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
     close(listener);
 }
 
+// Answers that wait behind data are not lost; one that nobody hears of for long enough is.
+TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
+    Qp& qp = speaks_roce();
+    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Engine& a = *engine();
+    const Guard guard(a);
+    qp.attr.timeout = 14;
+    qp.retries_left = qp.attr.retry_cnt = 7;
+    RoceFlow& flow = a.roce->flow(qp);
+    flow.asked = true;
+    flow.asked_end = qp.sent_psn;
+    const PortCounters& counters = counters_of(a, context_);
+    Packet packet;
+    packet.op = Op::acknowledge;
+    packet.dest_qpn = qp.qpn;
+    packet.psn = (qp.unacked_psn - 5) & psn_mask;  // an old one
+    const roce::Address other = *roce::parse_address("192.0.2.1");
+    const auto hear = [&] { static_cast<roce::Sink&>(*a.roce).arrived({other, other.ip, 0, packet, {}}); };
+
+    const std::uint32_t window = flow.window.packets();
+    const auto repeated = [&] { return counters.retransmitted.load(); };
+    const std::uint64_t sent_before = repeated();
+
+    hear();
+    a.timed_out(qp, now_ns());
+    EXPECT_EQ(repeated(), sent_before + 1) << "one packet asks";
+    unsigned quiet = 0;
+    for (; quiet < 100 && repeated() == sent_before + 1; ++quiet) {
+        EXPECT_EQ(flow.window.packets(), window);
+        EXPECT_NE(qp.retry_at, 0u);
+        hear();
+        a.timed_out(qp, now_ns());
+    }
+    EXPECT_GT(quiet, 10u);
+    EXPECT_LT(quiet, 100u) << "it is not put off for ever";
+    EXPECT_LT(flow.window.packets(), window);
+}
+
+// The timer only asks: that is no loss.
+TEST_F(EngineWires, WhatNobodyWasAskedAboutIsNotMissed) {
+    Qp& qp = speaks_roce();
+    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Engine& a = *engine();
+    const Guard guard(a);
+    qp.attr.timeout = 14;
+    qp.retries_left = qp.attr.retry_cnt = 7;
+    RoceFlow& flow = a.roce->flow(qp);
+    ASSERT_FALSE(flow.asked);
+    const PortCounters& counters = counters_of(a, context_);
+    const std::uint64_t timeouts = counters.timeouts.load(), repeated = counters.retransmitted.load();
+    const std::uint32_t window = flow.window.packets();
+
+    a.timed_out(qp, now_ns());
+
+    EXPECT_EQ(counters.timeouts.load(), timeouts);
+    EXPECT_EQ(counters.retransmitted.load(), repeated);
+    EXPECT_EQ(flow.window.packets(), window);
+    EXPECT_NE(qp.retry_at, 0u);
+}
+
+TEST_F(EngineWires, AnAnswerOfAPeerThatIsSilentIsMissedSoon) {
+    Qp& qp = speaks_roce();
+    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Engine& a = *engine();
+    const Guard guard(a);
+    qp.attr.timeout = 14;
+    qp.retries_left = qp.attr.retry_cnt = 7;
+    RoceFlow& flow = a.roce->flow(qp);
+    flow.asked = flow.heard = true;  // what was heard before the timer was started
+    flow.asked_end = qp.sent_psn;
+    const std::uint32_t window = flow.window.packets();
+
+    qp.retry_at = a.retry_time(qp);
+    flow.moved_at -= 100'000'000;
+    flow.probed_psn = (qp.sent_psn + 10) & psn_mask;  // of long ago, when numbers have gone round
+    a.timed_out(qp, now_ns());
+
+    EXPECT_LT(flow.window.packets(), window);
+    a.acknowledge_until(qp, (qp.sent_psn - 1) & psn_mask);
+    EXPECT_EQ(flow.gap_ns, 0u) << "the answer to what was sent twice tells nothing about waits";
+}
+
 TEST_F(EngineWires, NoMoreReadsAreUnderWayThanWereAgreed) {
     Qp& qp = speaks_roce();
     qp.attr.max_rd_atomic = 2;

@@ -63,6 +63,15 @@ TEST(Moderation, ShortMessagesAfterLongOnesAreNotSleptOver) {
     EXPECT_LE(receiver.late, 40 * us);
 }
 
+// What comes at once wakes whoever listens: a timer would cost as much and be late.
+TEST(Moderation, TheLastThatComesTogetherIsListenedFor) {
+    Moderation moderation;
+    moderation.nap_ns(0, 0, {1 << 20, 0, 0}, 1000 * us);
+
+    EXPECT_GT(moderation.nap_ns(125'000, 0, {Moderation::one_arrival * 2, 0, 0}, 2000 * us), 400 * us);
+    EXPECT_EQ(moderation.nap_ns(250'000, 0, {Moderation::one_arrival, 0, 0}, 3000 * us), 0u);
+}
+
 TEST(Moderation, AFastWireIsNeverSleptOver) {
     Receiver receiver;
     receiver.take(64 << 20, 100 * gigabit);

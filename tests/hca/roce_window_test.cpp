@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
+#include <utility>
 
 #include "hca/roce/window.hpp"
 
@@ -89,6 +91,93 @@ TEST(RoceWindow, WaitsAloneLeaveItNarrow) {
     for (int i = 0; i < 20; ++i) ping(window, psn, now, 50 * ms);
 
     EXPECT_EQ(window.packets(), Window::narrow);
+}
+
+// Two that send to each other, each one's answers behind its own data in a queue before a wire: a packet takes 33 us,
+// an answer nothing, and one in 16 packets asks for it.
+class BothWays {
+public:
+    struct Side {
+        Window window;
+        std::uint32_t sent = 0, acknowledged = 0, came = 0;
+        std::deque<std::uint32_t> queue;  // packets, and answers by what they answer
+        std::uint64_t carried = 0;
+    };
+    static constexpr std::uint32_t packet = ~0u;
+    std::array<Side, 2> sides;
+
+    // They have met on a quiet wire.
+    BothWays(double one, double other) {
+        for (std::size_t i = 0; i < 2; ++i) {
+            Side& side = sides[i];
+            side.window = Window(i == 0 ? one : other);
+            side.sent = side.acknowledged = side.came = 16;
+            side.window.sent(16, now_);
+            side.window.acknowledged(0, 16, now_ + 100 * us);
+        }
+        now_ += 100 * us;
+    }
+
+    // In each span of 33 us either wire carries a packet, and the answers before it.
+    void run(std::uint64_t spans) {
+        for (; spans > 0; --spans, now_ += 33 * us)
+            for (std::size_t i = 0; i < 2; ++i) {
+                fill(sides[i]);
+                carry(sides[i], sides[1 - i]);
+            }
+    }
+
+private:
+    void fill(Side& side) {
+        for (; side.sent - side.acknowledged < side.window.packets(); ++side.sent) {
+            side.queue.push_back(packet);
+            if (side.sent % 16 == 15) side.window.sent(side.sent + 1, now_);
+        }
+    }
+    void carry(Side& from, Side& to) {
+        while (!from.queue.empty()) {
+            const std::uint32_t next = from.queue.front();
+            from.queue.pop_front();
+            if (next == packet) {
+                ++from.carried;
+                if (++to.came % 16 == 0) to.queue.push_back(to.came);
+                return;
+            }
+            to.window.acknowledged(next - to.acknowledged, next, now_);
+            to.acknowledged = next;
+        }
+    }
+    std::uint64_t now_ = 1;
+};
+
+TEST(RoceWindow, DataBothWaysKeepsBothWiresBusyWhoeverHadTheWiderWindow) {
+    for (const auto& [one, other] : {std::pair{1024., 64.}, {64., 1024.}, {64., 64.}, {1024., 1024.}}) {
+        BothWays wires(one, other);
+        wires.run(30'000);  // a second
+        for (auto& side : wires.sides) side.carried = 0;
+
+        wires.run(30'000);
+
+        for (const auto& side : wires.sides) {
+            EXPECT_GE(side.carried, 21'000u)
+                << "from " << one << " and " << other;  // 6,000 where who has more gets more
+            EXPECT_LE(side.window.packets() * 33 * us, 2 * Window::longest_queue_ns);
+        }
+    }
+}
+
+TEST(RoceWindow, WaitsOfOneFlightNarrowItOnce) {
+    Window window(600);
+    std::uint64_t now = 1;
+    window.sent(1, now);
+    window.acknowledged(1, 1, now += 100 * us);
+    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.sent(end, now);
+
+    now += 2 * Window::longest_queue_ns;
+    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.acknowledged(16, end, now);
+
+    EXPECT_GE(window.packets(), 250u);
+    EXPECT_LE(window.packets(), 350u);
 }
 
 TEST(RoceWindow, LossesOfOneFlightHalveItOnce) {

@@ -46,6 +46,7 @@ public:
     void set_events(bool on) override { below_.set_events(on); }
     void sleep(std::chrono::microseconds most) override { below_.sleep(most); }
     void interrupt() override { below_.interrupt(); }
+    void hush(bool on) override { below_.hush(on); }
     [[nodiscard]] Multicast* multicast() override { return below_.multicast(); }
     [[nodiscard]] std::optional<Rank> lost() const override { return below_.lost(); }
     [[nodiscard]] bool is_lost(Rank who) const override { return below_.is_lost(who); }

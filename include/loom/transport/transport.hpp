@@ -88,6 +88,9 @@ public:
     // while events are on; called without being "inside": another thread may use the transport meanwhile.
     virtual void sleep(std::chrono::microseconds most) = 0;
     virtual void interrupt() = 0;  // from any thread
+    // on: until the same call with false, what arrives need not end a sleep(), which then only interrupts whoever is
+    // busy with the transport. From any thread; pairs may be nested.
+    virtual void hush(bool /*on*/) {}
 
     // Datagrams to all ranks; null where the transport has none. The first call joins the group.
     [[nodiscard]] virtual Multicast* multicast() { return nullptr; }

@@ -44,6 +44,11 @@ struct Functions {
     void (*take_back)(ibv_qp*, std::uint32_t) = nullptr;
     unsigned past_caches = 0;  // LOOM_SEND_PAST_CACHES of that header, 0 elsewhere
 
+    // Of loom/hca/waiting.h: null elsewhere.
+    int (*wait)(ibv_comp_channel*, int, std::uint64_t) = nullptr;
+    void (*hush)(ibv_context*, int) = nullptr;
+    static constexpr int wait_event = 1, wait_other = 2;  // LOOM_WAIT_* of that header
+
     // Throws IoError when the library cannot be loaded or lacks one of them. Stays loaded.
     explicit Functions(const std::string& library);
 };

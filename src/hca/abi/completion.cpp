@@ -159,6 +159,18 @@ void ibv_ack_cq_events(ibv_cq* cq, unsigned int count) {
     api::ack_cq_events(cq, count);
 }
 
+int loom_wait(ibv_comp_channel* channel, int other, uint64_t most_ns) {
+    const int result = api::wait(channel, other, most_ns);
+    trace("loom_wait(channel=%p, %d, %llu) = %d", static_cast<void*>(channel), other,
+          static_cast<unsigned long long>(most_ns), result);
+    return result;
+}
+
+void loom_hush(ibv_context* context, int on) {
+    api::hush(context, on != 0);
+    trace("loom_hush(%s, %d)", context->device->name, on);
+}
+
 int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
     const int result = api::get_async_event(Context::of(context), event);
     trace("ibv_get_async_event(%s) = %d %s", context->device->name, result,

@@ -4,6 +4,7 @@
 #pragma GCC visibility push(default)
 #include <infiniband/verbs.h>
 #include "loom/hca/lending.h"
+#include "loom/hca/waiting.h"
 
 // In libibverbs, but not in its header.
 extern "C" {

@@ -16,7 +16,10 @@ namespace loom::hca::roce {
 class Window {
 public:
     static constexpr double first = 64, most = 1024, least = 4;  // packets
-    static constexpr double narrow = 32;                         // waits alone never make it narrower
+    // Where two share a queue (data both ways, each other's acknowledgements behind it), both see the same waits: what
+    // is added must not depend on what one has, and what is taken away must, or who has more keeps it.
+    static constexpr double step_a_round = 32;
+    static constexpr double narrow = 32;  // waits alone never make it narrower
     // Of both directions together: where data goes both ways, acknowledgements wait behind the other's data and come in
     // bunches, and a shorter queue runs dry between them.
     static constexpr std::uint64_t longest_queue_ns = 20'000'000;
@@ -29,6 +32,7 @@ public:
 
     // Everything before `end` is on the wire, since now.
     void sent(std::uint32_t end, std::uint64_t now_ns) {
+        newest_ = end;
         if (timed_ == timings_.size()) return;  // the next flight is timed
         timings_[(oldest_ + timed_++) % timings_.size()] = {end, now_ns};
     }
@@ -36,6 +40,7 @@ public:
     // `count` more packets are acknowledged, all before `unacked` now.
     void acknowledged(std::uint32_t count, std::uint32_t unacked, std::uint64_t now_ns) {
         if (recovering_ && psn_distance(unacked, recovered_) >= 0) recovering_ = false;
+        if (narrowed_ && psn_distance(unacked, narrowed_until_) > 0) narrowed_ = false;
         // One answer may be to several: the last of them has waited for the wire, the others for the answer too.
         std::uint64_t sent_at = 0;
         for (; timed_ != 0 && psn_distance(unacked, timings_[oldest_].end) >= 0; --timed_) {
@@ -44,7 +49,7 @@ public:
         }
         if (sent_at != 0) took(now_ns - sent_at, now_ns);
         if (full_) return;
-        const double step = opening_ ? 1 : lossy_ ? 1 / packets_ : 0.125;
+        const double step = opening_ ? 1 : (lossy_ ? 1 : step_a_round) / packets_;
         packets_ = std::min(most, packets_ + step * count);
     }
 
@@ -61,6 +66,9 @@ public:
 
     // Something is sent again, lost or not. After Karn: what is sent twice tells nothing about times.
     void repeated() { timed_ = 0; }
+    void repeated(std::uint32_t from) {
+        while (timed_ != 0 && psn_distance(timings_[(oldest_ + timed_ - 1) % timings_.size()].end, from) > 0) --timed_;
+    }
 
 private:
     void took(std::uint64_t ns, std::uint64_t now_ns) {
@@ -74,14 +82,20 @@ private:
         full_ = ns > longest;
         if (!full_) return;
         opening_ = false;
+        if (narrowed_) return;  // these were sent before it
+        narrowed_ = true;
+        narrowed_until_ = newest_;
         const double fits = static_cast<double>(longest) / static_cast<double>(ns);
-        if (packets_ > narrow) packets_ = std::max(narrow, packets_ * std::max(0.5, fits));
+        if (packets_ > narrow) packets_ = std::max(narrow, packets_ * std::clamp(fits, 0.5, 0.7));
     }
 
     double packets_;
-    bool opening_ = true;      // nothing lost and no queue yet: the window doubles with every round
-    bool lossy_ = false;       // it grows by a packet a round
-    bool full_ = false;        // the last round trip was too long
+    bool opening_ = true;    // nothing lost and no queue yet: the window doubles with every round
+    bool lossy_ = false;     // it grows by a packet a round
+    bool full_ = false;      // the last round trip was too long
+    bool narrowed_ = false;  // once a round: until `narrowed_until_` is reached, waits are those of the wider window
+    std::uint32_t narrowed_until_ = 0;
+    std::uint32_t newest_ = 0;
     bool recovering_ = false;  // from a loss, until `recovered_` is reached
     std::uint32_t recovered_ = 0;
     struct Timing {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "loom/base/error.hpp"
 #include "transport/verbs/requests.hpp"
 #include "transport/verbs/verbs_transport.hpp"
 
@@ -126,8 +127,8 @@ int VerbsTransport::drain_wakes() {
 // at once more after asking.
 bool VerbsTransport::take_wakes() {
     if (fired_.exchange(false)) armed_ = false;
-    const int taken = drain_wakes();
-    if (taken != 0 || armed_) return taken != 0;
+    if (drain_wakes() != 0) armed_ = false;  // that may be what was asked for
+    if (armed_) return false;
     ibv_req_notify_cq(device_.received.get(), 1);
     ibv_req_notify_cq(device_.sent.get(), 0);
     armed_ = true;
@@ -135,13 +136,17 @@ bool VerbsTransport::take_wakes() {
 }
 
 void VerbsTransport::sleep(std::chrono::microseconds most) {
+    if (const auto wait = device_.adapter.functions.wait; wait != nullptr) {
+        const int why = wait(device_.channel.get(), bell_, static_cast<std::uint64_t>(most.count()) * 1000);
+        if (why < 0) throw Error("verbs: the device is gone");
+        if ((why & verbs::Functions::wait_other) != 0) quieten_bell();
+        if ((why & verbs::Functions::wait_event) != 0) fired_ = true;
+        return;
+    }
     pollfd both[2] = {{device_.channel->fd, POLLIN, 0}, {bell_, POLLIN, 0}};
     const timespec limit{most.count() / 1'000'000, most.count() % 1'000'000 * 1000};
     if (ppoll(both, 2, &limit, nullptr) <= 0) return;
-    if ((both[1].revents & POLLIN) != 0) {
-        std::uint64_t rung = 0;
-        [[maybe_unused]] const auto done = ::read(bell_, &rung, sizeof rung);
-    }
+    if ((both[1].revents & POLLIN) != 0) quieten_bell();
     if ((both[0].revents & POLLIN) != 0) {
         const verbs::Functions& f = device_.adapter.functions;
         ibv_cq* queue = nullptr;
@@ -151,6 +156,16 @@ void VerbsTransport::sleep(std::chrono::microseconds most) {
             fired_ = true;  // another thread may be about to arm: what it notes must not hide this
         }
     }
+}
+
+void VerbsTransport::quieten_bell() const {
+    std::uint64_t rung = 0;
+    [[maybe_unused]] const auto done = ::read(bell_, &rung, sizeof rung);
+}
+
+void VerbsTransport::hush(bool on) {
+    if (any_far_ && device_.adapter.functions.hush != nullptr)
+        device_.adapter.functions.hush(device_.context.get(), on ? 1 : 0);
 }
 
 void VerbsTransport::interrupt() {

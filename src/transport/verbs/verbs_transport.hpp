@@ -119,6 +119,7 @@ public:
     void set_events(bool on) override;
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override;
+    void hush(bool on) override;
     Multicast* multicast() override;
     std::optional<Rank> lost() const override { return first_lost_; }
     bool is_lost(Rank who) const override { return peers_[who.value].lost; }
@@ -267,7 +268,8 @@ private:
     bool events_ = false;
     bool armed_ = false;               // the next arrival is an event
     std::atomic<bool> fired_ = false;  // there was one since
-    int bell_ = -1;                    // eventfd of interrupt()
+    void quieten_bell() const;
+    int bell_ = -1;  // eventfd of interrupt()
 };
 
 }  // namespace loom::transport

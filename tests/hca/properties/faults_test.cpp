@@ -11,16 +11,6 @@
 namespace loom::properties {
 namespace {
 
-// Ports of this test's own: others may run beside it.
-std::string own_port() {
-    return std::to_string(20000 + getpid() % 20000);
-}
-
-Environment with(Environment base, const Environment& more) {
-    base.insert(base.end(), more.begin(), more.end());
-    return base;
-}
-
 struct Outcome {
     std::array<std::uint8_t, 1000> failed{};
 };
@@ -161,10 +151,8 @@ void exchange(Stream& stream, bool sender, int device, unsigned count, std::uint
 TEST(Faults, DroppedPacketsLoseNothingOverRoce) {
     Shared<Stream> stream;
     const Counters counters;
-    const Environment environment = with(counters.environment(), {{"LOOM_VERBS_SHARED", "0"},
-                                                                  {"LOOM_VERBS_HCAS", "roce:127.0.0.1,roce:127.0.0.2"},
-                                                                  {"LOOM_VERBS_ROCE_PORT", own_port()},
-                                                                  {"LOOM_VERBS_FAULT", "seed=2,drop=0.02"}});
+    const Environment environment =
+        with(with(counters.environment(), over_roce()), {{"LOOM_VERBS_FAULT", "seed=2,drop=0.02"}});
     Company company;
 
     company.start([&] { exchange(*stream, true, 0, rounds(100), 300'000); }, environment);
@@ -267,10 +255,7 @@ TEST(Faults, CompletionsComeLateInsideAHost) {
 }
 
 TEST(Faults, CompletionsComeLateOverRoce) {
-    check_delay({{"LOOM_VERBS_SHARED", "0"},
-                 {"LOOM_VERBS_HCAS", "roce:127.0.0.1,roce:127.0.0.2"},
-                 {"LOOM_VERBS_ROCE_PORT", own_port()}},
-                1);
+    check_delay(over_roce(), 1);
 }
 
 }  // namespace

@@ -77,6 +77,18 @@ struct Meeting {
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
+[[nodiscard]] inline Environment with(Environment base, const Environment& more) {
+    base.insert(base.end(), more.begin(), more.end());
+    return base;
+}
+
+// Two adapters that reach each other by packets alone, on a port of this test's own: others may run beside it.
+[[nodiscard]] inline Environment over_roce() {
+    return {{"LOOM_VERBS_SHARED", "0"},
+            {"LOOM_VERBS_HCAS", "roce:127.0.0.1,roce:127.0.0.2"},
+            {"LOOM_VERBS_ROCE_PORT", std::to_string(20000 + getpid() % 20000)}};
+}
+
 // Processes that play a test. None outlives it.
 class Company {
 public:
