@@ -26,8 +26,8 @@ constexpr std::uint64_t linger_ns = 50'000;     // awake after the last packet, 
 constexpr std::uint64_t dense_polls = 64;       // in a tick: fewer are not
 constexpr std::uint64_t absent_ns = 2'000'000;  // after which whoever served and went is not coming back
 constexpr std::uint64_t longest_wait_ns = 1'000'000'000'000'000;  // which does not overflow
-constexpr std::uint64_t long_ns = 100'000'000;
-constexpr std::chrono::milliseconds stand_by{4};
+constexpr std::uint64_t long_ns = 100'000'000;    // after which whoever waits is not expected to go soon
+constexpr std::chrono::milliseconds stand_by{4};  // between looks whether anybody still serves
 
 timespec to_timespec(std::uint64_t ns) {
     return {static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
