@@ -36,6 +36,15 @@ protected:
         qp.mtu = 1024;
         return qp;
     }
+    // The same with one packet under way, to be repeated 7 times.
+    Qp& waits_for_an_answer() {
+        Qp& qp = speaks_roce();
+        post(qp, IBV_WR_SEND, 1, piece(0, 512));
+        const Guard guard(*engine());
+        qp.attr.timeout = 14;
+        qp.retries_left = qp.attr.retry_cnt = 7;
+        return qp;
+    }
     Qp& datagrams() {
         Qp& qp = queue_pair(IBV_QPT_UD);
         qp.attr.qkey = 5;
@@ -146,12 +155,9 @@ TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
 
 // Answers that wait behind data are not lost; one that nobody hears of for long enough is.
 TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
-    Qp& qp = speaks_roce();
-    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Qp& qp = waits_for_an_answer();
     Engine& a = *engine();
     const Guard guard(a);
-    qp.attr.timeout = 14;
-    qp.retries_left = qp.attr.retry_cnt = 7;
     RoceFlow& flow = a.roce->flow(qp);
     flow.asked = true;
     flow.asked_end = qp.sent_psn;
@@ -184,12 +190,9 @@ TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
 
 // The timer only asks: that is no loss.
 TEST_F(EngineWires, WhatNobodyWasAskedAboutIsNotMissed) {
-    Qp& qp = speaks_roce();
-    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Qp& qp = waits_for_an_answer();
     Engine& a = *engine();
     const Guard guard(a);
-    qp.attr.timeout = 14;
-    qp.retries_left = qp.attr.retry_cnt = 7;
     RoceFlow& flow = a.roce->flow(qp);
     ASSERT_FALSE(flow.asked);
     const PortCounters& counters = counters_of(a, context_);
@@ -205,12 +208,9 @@ TEST_F(EngineWires, WhatNobodyWasAskedAboutIsNotMissed) {
 }
 
 TEST_F(EngineWires, AnAnswerOfAPeerThatIsSilentIsMissedSoon) {
-    Qp& qp = speaks_roce();
-    post(qp, IBV_WR_SEND, 1, piece(0, 512));
+    Qp& qp = waits_for_an_answer();
     Engine& a = *engine();
     const Guard guard(a);
-    qp.attr.timeout = 14;
-    qp.retries_left = qp.attr.retry_cnt = 7;
     RoceFlow& flow = a.roce->flow(qp);
     flow.asked = flow.heard = true;  // what was heard before the timer was started
     flow.asked_end = qp.sent_psn;

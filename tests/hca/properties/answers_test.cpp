@@ -65,6 +65,23 @@ void check_numbers(std::uint64_t count, bool one_by_one, const Environment& envi
     company.finish();
 }
 
+// Until all that was sent is acknowledged; nothing of it fails.
+void drain(const Node& node) {
+    ibv_qp_attr drain{};
+    drain.qp_state = IBV_QPS_SQD;
+    ASSERT_EQ(ibv_modify_qp(node.qp.get(), &drain, IBV_QP_STATE), 0);
+    await(
+        [&] {
+            ibv_qp_attr now{};
+            ibv_qp_init_attr made{};
+            ibv_wc wc{};
+            EXPECT_FALSE(poll(node.send_cq, wc));
+            EXPECT_EQ(ibv_query_qp(node.qp.get(), &now, IBV_QP_STATE, &made), 0);
+            return now.qp_state == IBV_QPS_SQD && now.sq_draining == 0;
+        },
+        "the queue to drain");
+}
+
 TEST(Answers, ThoseThatNobodyWaitsForCostFewPackets) {
     constexpr std::uint64_t writes = 60;
     const Counters counters;
@@ -100,20 +117,7 @@ TEST(Answers, WhatCameIsAcknowledgedBeforeItsReceiverGoes) {
                               .post(node),
                           0);
                 script->meeting.meet();  // the target is gone
-                // All is acknowledged when a queue has drained.
-                ibv_qp_attr drain{};
-                drain.qp_state = IBV_QPS_SQD;
-                ASSERT_EQ(ibv_modify_qp(node.qp.get(), &drain, IBV_QP_STATE), 0);
-                await(
-                    [&] {
-                        ibv_qp_attr now{};
-                        ibv_qp_init_attr made{};
-                        ibv_wc wc{};
-                        EXPECT_FALSE(poll(node.send_cq, wc));
-                        EXPECT_EQ(ibv_query_qp(node.qp.get(), &now, IBV_QP_STATE, &made), 0);
-                        return now.qp_state == IBV_QPS_SQD && now.sq_draining == 0;
-                    },
-                    "the queue to drain");
+                drain(node);
             },
             over_roce());
         company.start(
@@ -155,17 +159,7 @@ TEST(Answers, AQueueThatDrainsAsksAtOnce) {
             host.join(b, host.address(a), tuning);
             for (unsigned i = 0; i < 3; ++i)
                 ASSERT_EQ(Work(IBV_WR_RDMA_WRITE, 1, {memory.piece(0, 8)}).to(memory, 8).flags(0).post(a), 0);
-            ibv_qp_attr drain{};
-            drain.qp_state = IBV_QPS_SQD;
-            ASSERT_EQ(ibv_modify_qp(a.qp.get(), &drain, IBV_QP_STATE), 0);
-            await(
-                [&] {
-                    ibv_qp_attr now{};
-                    ibv_qp_init_attr made{};
-                    EXPECT_EQ(ibv_query_qp(a.qp.get(), &now, IBV_QP_STATE, &made), 0);
-                    return now.sq_draining == 0;
-                },
-                "the queue to drain");
+            drain(a);
         },
         over_roce());
     company.finish();

@@ -247,6 +247,29 @@ TEST_F(Waiting, WhatAnotherThreadSendsIsHeardOf) {
     company_.finish();
 }
 
+TEST_F(Waiting, ADeviceThatIsClosedLetsItGo) {
+    company_.start([&] {
+        ibv_device** list = ibv_get_device_list(nullptr);
+        for (unsigned round = 0; round < 20; ++round) {
+            ibv_context* context = ibv_open_device(list[0]);
+            ASSERT_NE(context, nullptr);
+            ibv_comp_channel* channel = ibv_create_comp_channel(context);
+            std::atomic<pid_t> waiting{0};
+            const std::int64_t began = now_us();
+            std::thread waiter([&] {
+                waiting = gettid();
+                EXPECT_EQ(loom_wait(channel, -1, 100'000 * ms), 0);
+            });
+            await([&] { return waiting != 0 && polls_descriptors(waiting); }, "the thread to wait");
+            EXPECT_EQ(ibv_close_device(context), 0);
+            waiter.join();
+            EXPECT_LT(now_us() - began, 50'000'000);
+        }
+        ibv_free_device_list(list);
+    });
+    company_.finish();
+}
+
 // Whoever told the others to be quiet takes the message itself and asks for the next: they hear of that one alone.
 TEST_F(Waiting, QuietLeavesThePacketsToWhoAskedForIt) {
     play([&](Listener& listener) {
