@@ -27,6 +27,10 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
             if (who == Who::shared) command.environment.emplace_back("LOOM_BENCH_MEMORY", "shared");
             words = {LOOM_PROGRAM, "run", "-n", count};
             if (bound) words.emplace_back("--bind");
+            if (placing == Contestant::Placing::ordered) {
+                words.emplace_back("--no-bind");
+                command.environment.emplace_back("LOOM_WAITING", "yield");  // they share a core, which they cannot know
+            }
             words.insert(words.end(), {who == Who::bare ? LOOM_COLL_BARE : LOOM_COLL_NATIVE, board});
             if (hosts != nullptr)
                 words.insert(words.end(), {hosts->left.path(), test::TwoHosts::left_address, hosts->right.path(),

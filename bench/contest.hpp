@@ -28,8 +28,8 @@ inline constexpr Who everybody[] = {Who::native, Who::shared, Who::preloaded, Wh
 class Contestant {
 public:
     // Each rank on a core; or what launchers do with more ranks than cores when they are not told: `loom run` does the
-    // same, those of MPI let them run anywhere.
-    enum class Placing : unsigned char { bound, usual };
+    // same, those of MPI let them run anywhere; or where orders say, each rank with a core to spare as far as it knows.
+    enum class Placing : unsigned char { bound, usual, ordered };
 
     // On `hosts`, rank 0 on the left and rank 1 on the right one: native only.
     Contestant(Who who, std::uint32_t ranks, Placing placing, const test::TwoHosts* hosts = nullptr);

@@ -15,6 +15,7 @@ struct Progressing {
     Who who = Who::native;
     coll::Progress progress = coll::Progress::manual;
     std::uint32_t tests = 0;  // calls of test while computing
+    bool spare = false;       // a core for the thread; ranks compute in turns then, while the others sleep
 };
 [[nodiscard]] std::string to_string(const Progressing& how);  // "16 tests", "thread"
 
@@ -27,7 +28,8 @@ struct OverlapLine {
     // By round. Blocking: seconds of start and wait without work, the shorter of manual progress and this one, so that
     // nobody gains by being slow.
     std::vector<double> blocking;
-    std::vector<double> fixed;      // share of it that was free, by an amount of work fixed beforehand
+    // Share of it that was free, by an amount of work fixed beforehand. Of ranks that compute in turns the lesser one.
+    std::vector<double> fixed;
     std::vector<double> deadline;   // the same by computing until a deadline, which hides stolen cycles
     std::vector<double> start;      // seconds in the call that starts, with the fixed work: median of ranks
     std::vector<double> processor;  // seconds of all ranks and their threads, with the fixed work done twice

@@ -15,6 +15,7 @@ namespace loom::bench::coll {
 
 inline constexpr std::uint32_t most_ranks = 16;
 inline constexpr std::uint32_t most_rounds = 1024;
+inline constexpr std::uint32_t everyone = ~std::uint32_t{0};
 
 enum class Task : std::uint32_t {
     check,             // run once and look at every byte
@@ -34,9 +35,13 @@ struct Order {
     std::uint32_t least = 1;  // rounds after the first, which is not counted
     double work_seconds = 0;  // overlap: how long to compute
     std::uint32_t tests = 0;  // overlap: how often to test meanwhile
+    // A rank, or everyone. A rank that computes alone has a core for that and nothing else; on another core are the
+    // threads of its library and the whole other ranks, who sleep while they would compute: as if every rank had a
+    // core to spare, on a machine that has too few for that.
+    std::uint32_t computing = everyone;
 };
 
-// Seconds. Of each round the slowest rank counts; then the mean of the rounds, the extreme ones left out while every
+// Seconds. Of each round the slowest rank counts, or beside work the one that computes alone; then the mean of the rounds, the extreme ones left out while every
 // rank has a core.
 struct Answer {
     std::uint32_t rounds = 0;

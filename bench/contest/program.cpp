@@ -11,10 +11,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "contest/board.hpp"
 #include "work.hpp"
@@ -30,6 +32,34 @@ double processor_seconds() {
     };
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
+
+// The first and the last core that we may use: one to compute on, and one for everything else.
+class Cores {
+public:
+    Cores() {
+        cpu_set_t all;
+        CPU_ZERO(&all);
+        if (sched_getaffinity(0, sizeof all, &all) != 0) throw std::runtime_error("no word of our cores");
+        for (std::size_t core = 0; core < CPU_SETSIZE; ++core) {
+            if (!CPU_ISSET(core, &all)) continue;
+            if (CPU_COUNT(&first_) == 0) CPU_SET(core, &first_);
+            CPU_ZERO(&last_);
+            CPU_SET(core, &last_);
+        }
+    }
+    // All threads of this process; who computes does so in the main one.
+    void keep_apart(bool computes) const {
+        if (CPU_EQUAL(&first_, &last_)) throw std::runtime_error("there is only one core");
+        for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+            const auto id = static_cast<pid_t>(std::stol(thread.path().filename()));
+            // One that has just ended needs no place.
+            (void)sched_setaffinity(id, sizeof last_, computes && id == getpid() ? &first_ : &last_);
+        }
+    }
+
+private:
+    cpu_set_t first_{}, last_{};
+};
 
 // Memory that stays at its place while it is large enough: what libraries remember of it stays true.
 class Memory {
@@ -95,6 +125,8 @@ private:
         std::byte* const input = input_.take(library_, shape.input_bytes());
         std::byte* const output = output_.take(library_, shape.output_bytes());
         if (!library_.set_progress(order.progress)) throw std::runtime_error("no such progress in this library");
+        computes_ = order.computing == everyone || order.computing == rank_;
+        if (order.computing != everyone) cores_.keep_apart(computes_);
         if (order.task == Task::check) fill(shape, input, output);
         library_.prepare(shape, input, output, order.kept);
         if (rank_ == 0) {
@@ -136,7 +168,7 @@ private:
         }
         board_.processor[rank_] = processor_seconds() - processor;
         meet();
-        if (rank_ == 0) sum_up(round - 1);
+        if (rank_ == 0) sum_up(round - 1, order.task == Task::time ? everyone : order.computing);
     }
 
     void one(const Order& order, Round& out) {
@@ -156,11 +188,18 @@ private:
         out.total = since(begin);
     }
 
+    void work(std::uint64_t units) const {
+        if (computes_)
+            compute(units);
+        else
+            std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(units) / rate_));
+    }
+
     void overlap_fixed(const Order& order, Round& out) {
         const auto units = static_cast<std::uint64_t>(order.work_seconds * rate_);
         const std::uint64_t slice = units / (order.tests + 1);
         auto begin = Clock::now();
-        for (std::uint32_t i = 0; i <= order.tests; ++i) compute(slice);
+        for (std::uint32_t i = 0; i <= order.tests; ++i) work(slice);
         out.work = since(begin);
         meet();
         begin = Clock::now();
@@ -168,7 +207,7 @@ private:
         out.start = out.calls = since(begin);
         bool done = false;
         for (std::uint32_t i = 0; i <= order.tests; ++i) {
-            compute(slice);
+            work(slice);
             if (i == order.tests || done) continue;
             const auto testing = Clock::now();
             done = library_.test();
@@ -187,7 +226,7 @@ private:
         out.start = out.calls = since(begin);
         bool done = false;
         for (std::uint32_t i = 0; i <= order.tests; ++i) {
-            while (since(begin) < slice * (i + 1)) compute(1);
+            while (since(begin) < slice * (i + 1)) work(1);
             if (i == order.tests || done) continue;
             const auto testing = Clock::now();
             done = library_.test();
@@ -199,11 +238,12 @@ private:
         out.total = since(begin);
     }
 
-    void sum_up(std::uint32_t rounds) {
+    void sum_up(std::uint32_t rounds, std::uint32_t computing) {
         std::vector<double> totals, works, calls, starts;
         for (std::uint32_t round = 0; round < rounds; ++round) {
             Round slowest{};
             for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+                if (computing != everyone && computing != rank) continue;
                 const Round& one = board_.rounds[rank][round];
                 slowest.total = std::max(slowest.total, one.total);
                 slowest.work = std::max(slowest.work, one.work);
@@ -237,6 +277,8 @@ private:
     Library& library_;
     Board& board_;
     std::uint32_t rank_, ranks_;
+    const Cores cores_;
+    bool computes_ = true;
     bool crowded_ = false;
     double rate_ = 0;
     Memory input_, output_;

@@ -76,6 +76,7 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
             step.tag = op.tag;
             step.message = program.messages++;
         }
+        if (op.kind != OpKind::receive) program.moved += step.bytes;
         program.reduces = program.reduces || op.kind == OpKind::reduce;
         step.first_successor = static_cast<std::uint32_t>(program.successors.size());
         for (const traffic::Successor& successor : schedule.successors(first + i)) {
@@ -88,8 +89,6 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
         if (program.waits.back() == 0) program.ready.push_back(i);
     }
     sort_by_urgency(program.steps, program.ready);
-    for (const std::uint32_t i : program.ready)
-        if (program.steps[i].kind == OpKind::send) program.sent_at_once += program.steps[i].bytes;
     return program;
 }
 

@@ -32,8 +32,8 @@ struct Program {
     std::vector<std::uint32_t> waits;  // by step: how many others it waits for
     std::vector<std::uint32_t> ready;  // steps that wait for none, in the order in which they begin
     std::uint32_t messages = 0;
-    std::uint64_t scratch = 0;       // bytes
-    std::uint64_t sent_at_once = 0;  // bytes of sends that wait for none
+    std::uint64_t scratch = 0;  // bytes
+    std::uint64_t moved = 0;    // bytes that this rank sends, copies and reduces
     bool reduces = false;
     // What it touches of the program's input and output: from the first byte to behind the last.
     struct Reach {

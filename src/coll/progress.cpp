@@ -16,7 +16,8 @@ namespace {
 // How long the thread sleeps on the transport at most: the time after which a loss that nothing announces is found.
 constexpr std::chrono::microseconds longest_sleep{10'000};
 
-// Bytes to send at once from which on to wake the thread is less than to send them.
+// Bytes to move from which on to wake the thread is less than to move them. Not only those that can be sent at once:
+// who starts also takes what has come meanwhile, and does what waited for it.
 constexpr std::uint64_t worth_handing_over = 64 << 10;
 
 }  // namespace
@@ -49,7 +50,7 @@ void World::State::agree_with_thread() {
 
 void World::State::start(Execution& execution) {
     const Program& program = execution.prepared().program;
-    if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.sent_at_once < worth_handing_over) {
+    if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.moved < worth_handing_over) {
         if (thread_dreams && !std::exchange(hushed, true)) transport.hush(true);
         return engine.start(execution);
     }

@@ -46,7 +46,7 @@ struct World::State {
         bool locked_;
     };
 
-    // Here, or by the thread where that has a core of its own and there is much to send.
+    // Here, or by the thread where that has a core of its own and there is much to move.
     void start(Execution& execution);
     // Until the execution is finished, however it ended. Throws when the transport is broken.
     void wait(const Execution& execution);

@@ -114,6 +114,7 @@ TEST(Program, has_the_operations_and_edges_of_the_schedule) {
     EXPECT_EQ(program.ready, (std::vector<std::uint32_t>{0, 1}));
     EXPECT_TRUE(program.reduces);
     EXPECT_EQ(program.messages, 2u);
+    EXPECT_EQ(program.moved, 24u);  // copied, reduced and sent; what is received is moved by others
 }
 
 // A long message waits for its receiver, so everybody says first what it is ready for; a short one leaves at once.

@@ -176,6 +176,26 @@ TEST(Progress, where_a_core_is_spare_the_thread_sends_what_is_much) {
     });
 }
 
+TEST(Progress, where_a_core_is_spare_the_thread_begins_what_has_much_to_reduce_though_nothing_to_send) {
+    run_local(2, [&](World& world) {
+        World::State& state = world.state();
+        const Communicator comm = world.communicator();
+        const std::vector<std::int64_t> in(20'000, 1);
+        std::vector<std::int64_t> out(20'000);
+        world.set_progress(Progress::thread);
+        comm.barrier();
+        state.spare_core = true;
+
+        Request request = comm.ireduce(std::span(in), std::span(out), std::plus<>{}, Rank{0});
+        look_on([&] { return request.finished(); });
+
+        EXPECT_EQ(state.left_to_thread, 1u);
+        if (world.rank() == Rank{0}) {
+            EXPECT_EQ(out, std::vector<std::int64_t>(20'000, 2));
+        }
+    });
+}
+
 TEST(Progress, it_is_switched_on_and_off_while_operations_are_pending) {
     run_local(2, [&](World& world) {
         world.set_progress(Progress::manual);
