@@ -51,8 +51,9 @@ void print(const OverlapLine& line) {
         return line.failure.empty() ? fmt::format("{:.1f} %", 100 * median(shares)) : std::string("failed");
     };
     fmt::print(fmt::runtime(layout), line.operation, line.ranks, line.bytes, to_string(line.how.who),
-               to_string(line.how), line.how.spare ? "spare" : "", line.wire, fmt::format("{:.2f}", median(line.blocking) * 1e6), percent(line.fixed),
-               percent(line.deadline), line.promised > 0 ? fmt::format(">= {:.0f} %", 100 * line.promised) : "",
+               to_string(line.how), line.how.spare ? "spare" : "", line.wire,
+               fmt::format("{:.2f}", median(line.blocking) * 1e6), percent(line.fixed), percent(line.deadline),
+               line.promised > 0 ? fmt::format(">= {:.0f} %", 100 * line.promised) : "",
                line.promised > 0 ? (line.met() ? "yes" : "no") : "");
     if (!line.failure.empty()) fmt::print("    {}\n", line.failure);
     std::fflush(stdout);
@@ -159,20 +160,6 @@ void measure_all(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& con
     }
 }
 
-// A gigabit a second each way. What waits for the wire counts against its sender's socket, so that nothing is dropped.
-// The burst is what the kernel hands to an adapter at once, 64 KiB: with less it would cut that up before the wire, at
-// the cost of the cores, and with more it would not be the wire that is measured.
-void shape(const test::NetworkNamespace& network, const peer::TemporaryFolder& folder) {
-    peer::Command command;
-    command.arguments = {"tc",    "qdisc", "add",     "dev", test::TwoHosts::interface, "root", "tbf", "rate", "1gbit",
-                         "burst", "68kb",  "latency", "50ms"};
-    command.directory = folder.path();
-    command.output = folder.path() / "tc";
-    command.network = network.descriptor();
-    const peer::Outcome outcome = peer::run(command);
-    if (!outcome.ok()) throw Error("tc: " + outcome.errors);
-}
-
 // Nobody's collective: what sockets leave free, to be set beside those that move as much.
 void measure_floor(const Plan& plan, const test::TwoHosts& hosts, const std::vector<std::uint64_t>& sizes,
                    OverlapResults& results) {
@@ -217,8 +204,8 @@ bool OverlapResults::ok() const {
 
 OverlapResults measure_overlap(const Plan& plan, OverlapWires wires) {
     OverlapResults results;
-    fmt::print(fmt::runtime(layout), "overlap", "ranks", "bytes", "who", "progress", "core", "wire", "blocking us", "fixed",
-               "deadline", "promised", "met");
+    fmt::print(fmt::runtime(layout), "overlap", "ranks", "bytes", "who", "progress", "core", "wire", "blocking us",
+               "fixed", "deadline", "promised", "met");
     for (const std::uint32_t ranks : plan.ranks_or({2})) {
         if (wires == OverlapWires::between) break;
         auto contestants = plan.peers == Peers::none
@@ -232,9 +219,8 @@ OverlapResults measure_overlap(const Plan& plan, OverlapWires wires) {
         return results;
     }
     const test::TwoHosts hosts(test::TwoHosts::Join::cable, 9000, test::Offloads::on);
-    const peer::TemporaryFolder folder;
-    shape(hosts.left, folder);
-    shape(hosts.right, folder);
+    hosts.left.shape(test::TwoHosts::interface, "1gbit");
+    hosts.right.shape(test::TwoHosts::interface, "1gbit");
     std::vector<std::unique_ptr<Contestant>> contestants;
     // A core is a host: what a rank's threads need is taken from that rank's computing, and from nobody else's.
     contestants.push_back(std::make_unique<Contestant>(Who::native, 2, Contestant::Placing::bound, &hosts));

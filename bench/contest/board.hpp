@@ -41,8 +41,8 @@ struct Order {
     std::uint32_t computing = everyone;
 };
 
-// Seconds. Of each round the slowest rank counts, or beside work the one that computes alone; then the mean of the rounds, the extreme ones left out while every
-// rank has a core.
+// Seconds. Of each round the slowest rank counts, or beside work the one that computes alone; then the mean of the
+// rounds, the extreme ones left out while every rank has a core.
 struct Answer {
     std::uint32_t rounds = 0;
     double total = 0;      // from before the start until after the wait

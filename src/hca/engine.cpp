@@ -124,9 +124,10 @@ void Engine::watch(int fd, Watched what, std::uint32_t which) {
     if (what != Watched::packets) add(quiet_set);
 }
 
-void Engine::hear_packets(int fd, std::uint32_t hca, bool on) {
+void Engine::hear_packets(int fd, std::uint32_t hca, bool on, bool room) {
     epoll_event event{};
     event.events = on ? EPOLLIN | EPOLLRDHUP : 0;
+    if (on && room) event.events |= EPOLLOUT;
     event.data.u64 = static_cast<std::uint64_t>(Watched::packets) << 32 | hca;
     epoll_ctl(whole_set, EPOLL_CTL_MOD, fd, &event);
 }

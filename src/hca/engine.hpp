@@ -144,7 +144,8 @@ struct Engine {
     // One look at everything, and a sleep until there is more to do, `other` can be read (true), there is an event for
     // the thread that waits, or it is `until` (ns; 0: no such end).
     bool look_and_sleep(Watch& watch, int other, std::uint64_t until);
-    void hear_packets(int fd, std::uint32_t hca, bool on);  // to a socket's packets, or not for now
+    // A socket's packets, or not for now; and when it has room again.
+    void hear_packets(int fd, std::uint32_t hca, bool on, bool room);
     Channel* waited_for = nullptr;  // a thread of the program waits for its events and serves meanwhile
     Watch waiters_watch;            // of that
     bool waiter_sleeps = false;

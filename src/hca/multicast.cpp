@@ -87,6 +87,7 @@ bool Engine::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::
     Packet copy = packet;
     copy.dest_qpn = multicast_qpn;
     const bool by_roce = qp.context->hca->link == LinkLayer::ethernet;
+    if (by_roce && !roce->send(qp, path, copy, sges, 0, w.length, nullptr)) return false;
     for (std::size_t i = 0; i < up.size() && (!by_roce || config().shared_memory); ++i) {
         Peer& peer = *up[i];
         const bool member = std::any_of(std::begin(peer.directory->groups), std::end(peer.directory->groups),
@@ -101,7 +102,6 @@ bool Engine::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::
         else if (member && !send(peer, copy, sges, 0, w.length, path, 0))
             add(counters_of(*this, *qp.context).dropped);
     }
-    if (by_roce) roce->send(qp, path, copy, sges, 0, w.length, nullptr);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "hca/roce/gid.hpp"
 #include "loom/base/error.hpp"
@@ -15,9 +16,10 @@ namespace loom::hca {
 
 namespace {
 
-constexpr std::uint32_t batch = 128;            // packets handed to the kernel at once
-constexpr std::size_t most_held = 64;           // datagrams for a process that is not connected yet
-constexpr std::uint64_t full_wait_ns = 50'000;  // until a full socket buffer is tried again
+constexpr std::uint32_t batch = 128;                  // packets handed to the kernel at once
+constexpr std::size_t most_held = 64;                 // datagrams for a process that is not connected yet
+constexpr std::uint64_t full_wait_ns = 50'000;        // until somebody who polls looks again for room in the socket
+constexpr std::uint64_t longest_full_ns = 5'000'000;  // the same for who sleeps and is told
 constexpr unsigned most_looks = 32;
 constexpr std::uint64_t glance_ns = 1000;                 // between two looks into sockets that were empty
 constexpr std::size_t receive_budget = 256;               // packets taken in before others have their turn
@@ -124,13 +126,34 @@ RoceFlow& RoceWire::flow(Qp& qp) {
     return *qp.flow;
 }
 
-void RoceWire::stall(Qp& qp, std::uint64_t until) {
+void RoceWire::stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at) {
     RoceFlow& f = flow(qp);
     f.ready_at = until;
+    f.wakes_at = wakes_at;
     if (f.stalled) return;
     f.stalled = true;
     stalled_.push_back(&qp);
-    engine_.kick_by(until);
+    engine_.kick_by(wakes_at);
+}
+
+void RoceWire::wait_for_room(Place& at, Qp& qp) {
+    const std::uint64_t now = now_ns();
+    stall(qp, now + full_wait_ns, now + longest_full_ns);
+    if (!std::exchange(at.full, true)) hear(at);
+}
+
+void RoceWire::hear(const Place& at) {
+    engine_.hear_packets(at.endpoint.fd(), at.hca->index, listening_, at.full);
+}
+
+void RoceWire::has_room(std::uint32_t hca) {
+    for (const auto& at : endpoints_) {
+        if (at->hca->index != hca || !at->full) continue;
+        at->full = false;
+        hear(*at);
+        for (Qp* qp : stalled_)
+            if (qp->context->hca == at->hca) qp->flow->ready_at = 0;
+    }
 }
 
 void RoceWire::forget(Qp& qp) {
@@ -147,7 +170,7 @@ std::uint32_t RoceWire::allowance(Qp& qp) {
     if (f.rate.limited()) {
         const roce::Time now{static_cast<std::int64_t>(now_ns())}, at = f.rate.next(now);
         if (at > now) {
-            stall(qp, static_cast<std::uint64_t>(at.count()));
+            stall(qp, static_cast<std::uint64_t>(at.count()), static_cast<std::uint64_t>(at.count()));
             return 0;
         }
     }
@@ -229,8 +252,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
         }
         return true;
     }
-    if (qp.type() == IBV_QPT_UD) return true;  // datagrams may be lost
-    stall(qp, now_ns() + full_wait_ns);
+    wait_for_room(*at, qp);
     return false;
 }
 
@@ -261,7 +283,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
         // What is sent next goes when this is answered.
         if (w.sent + count < w.packets) packets.back().packet.ack_request = true;
         // An acknowledgement that is owed rides along.
-        const bool carries = w.sent + count == w.packets && qp.owed != 0 && qp.answers.empty();
+        const bool carries = qp.owed != 0 && qp.answers.empty();
         if (carries) engine_.make_acknowledgement(qp, packets.emplace_back().packet);
         auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
         add(counters_of(engine_, *qp.context).sent_packets, taken);
@@ -280,7 +302,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
                 break;
             }
         if (taken < count) {
-            stall(qp, now_ns() + full_wait_ns);
+            wait_for_room(*at, qp);
             return false;
         }
     }
@@ -328,7 +350,7 @@ bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
         due.left -= bytes;
         memory += bytes;
         if (taken < packets.size()) {
-            stall(qp, now_ns() + full_wait_ns);
+            wait_for_room(*at, qp);
             return false;
         }
         if (last) return true;
@@ -357,6 +379,15 @@ std::size_t RoceWire::poll(bool may_skip) {
     std::vector<Qp*> ready;
     std::erase_if(stalled_, [&](Qp* qp) {
         if (qp->flow->ready_at > now) return false;
+        Place* const at = place(*qp->context->hca);
+        if (at != nullptr && at->full) {
+            if (!at->endpoint.has_room()) {
+                qp->flow->ready_at = now + full_wait_ns;
+                return false;
+            }
+            at->full = false;
+            hear(*at);
+        }
         qp->flow->stalled = false;
         ready.push_back(qp);
         return true;
@@ -376,12 +407,13 @@ void RoceWire::drain() {
 std::uint64_t RoceWire::next_deadline() const {
     std::uint64_t at = 0;
     for (const Qp* qp : stalled_)
-        if (at == 0 || qp->flow->ready_at < at) at = qp->flow->ready_at;
+        if (const std::uint64_t its = qp->flow->ready_at == 0 ? 1 : qp->flow->wakes_at; at == 0 || its < at) at = its;
     return at;
 }
 
 void RoceWire::listen(bool on) {
-    for (const auto& place : endpoints_) engine_.hear_packets(place->endpoint.fd(), place->hca->index, on);
+    listening_ = on;
+    for (const auto& place : endpoints_) hear(*place);
 }
 
 void RoceWire::close_descriptors() {

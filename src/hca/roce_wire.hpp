@@ -31,6 +31,7 @@ struct RoceFlow {
     std::uint32_t asked_end = 0;
     bool stalled = false;  // listed: waits for its time or for room in the socket
     std::uint64_t ready_at = 0;
+    std::uint64_t wakes_at = 0;  // the same for whoever sleeps, and hears of room
 };
 
 class RoceWire final : public roce::Sink {
@@ -65,7 +66,8 @@ public:
     void forget(Qp& qp);
     RoceFlow& flow(Qp& qp);
 
-    void listen(bool on);  // whether packets wake whoever serves
+    void listen(bool on);              // whether packets wake whoever serves
+    void has_room(std::uint32_t hca);  // its socket, which was full
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
     // Packets that came. may_skip: whoever looks again and again need not each time.
     std::size_t poll(bool may_skip = false);
@@ -80,15 +82,19 @@ private:
         const HcaConfig* hca;
         roce::Endpoint endpoint;
         std::vector<int> descriptors;
+        bool full = false;  // the socket refused something, and we hear of it when there is room
     };
     Place* place(const HcaConfig& hca);
-    void stall(Qp& qp, std::uint64_t until);
+    void stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at);
+    void wait_for_room(Place& at, Qp& qp);
+    void hear(const Place& at);
     void arrived(const roce::Arrival& arrival) override;
     void foreign(std::uint32_t slot, const roce::Datagrams& datagrams) override;
 
     Engine& engine_;
     std::vector<std::unique_ptr<Place>> endpoints_;
     Place* receiving_ = nullptr;
+    bool listening_ = true;
     std::uint64_t found_nothing_at_ = 0;  // ns
     std::vector<Qp*> stalled_;
     roce::NotificationPacer notifications_;

@@ -170,7 +170,8 @@ bool Engine::look_and_sleep(Watch& w, int other, std::uint64_t until) {
                     }
                     break;
                 case Watched::packets:
-                    w.packets = true;
+                    if ((events[i].events & EPOLLOUT) != 0) roce->has_room(which);
+                    if ((events[i].events & ~static_cast<std::uint32_t>(EPOLLOUT)) != 0) w.packets = true;
                     break;
             }
         }

@@ -12,6 +12,7 @@
 #include "hca/roce_support.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/random.hpp"
+#include "support/network/namespaces.hpp"
 
 namespace loom::hca::roce {
 namespace {
@@ -292,6 +293,38 @@ TEST(RoceSocketBinding, GroupMembersReceiveMulticast) {
     EXPECT_EQ(keeper.kept[0].destination, group);
     EXPECT_EQ(keeper.kept[0].packet.dest_qpn, multicast_qpn);
     EXPECT_EQ(receiver.receive(keeper, 1), 0u);
+}
+
+// What a slow wire has not carried yet fills the socket: no more than some milliseconds of a fast one, because
+// everything that is sent later waits behind it.
+TEST(RoceSocketFull, SaysSoAndAgainWhenThereIsRoom) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
+    const test::TwoHosts hosts(test::TwoHosts::Join::cable, 9000, test::Offloads::on);
+    hosts.left.shape(test::TwoHosts::interface, "100mbit");
+    std::size_t taken = 0, most = 0;
+    bool refused = false, came = false, again = false;
+
+    hosts.left.inside([&] {
+        Endpoint sender(any_port(test::TwoHosts::left_address));
+        Batch batch;
+        Packet packet;
+        packet.op = Op::send_only;
+        for (int i = 0; i < 1024; ++i) batch.add(packet, std::vector<std::byte>(4096));
+        Address far = *parse_address(test::TwoHosts::right_address);
+        far.port = 4791;
+        most = batch.packets.size();
+        taken = sender.send({far}, batch.packets);
+        refused = !sender.has_room();
+        pollfd room{sender.fd(), POLLOUT, 0};
+        came = poll(&room, 1, 10'000) == 1;
+        again = sender.has_room() && sender.send({far}, {batch.packets.data(), 1}) == 1;
+    });
+
+    EXPECT_GE(taken, 32u);
+    EXPECT_LE(taken, most / 4);
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(came);
+    EXPECT_TRUE(again);
 }
 
 TEST(RoceGid, AddressesAndText) {

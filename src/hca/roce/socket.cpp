@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -69,9 +70,10 @@ Descriptor bound_socket(const Address& address, const EndpointOptions& options) 
     Descriptor socket(::socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
     if (socket.get() < 0) refuse("no socket for RoCE");
     if (!set(socket, SOL_SOCKET, SO_REUSEPORT, 1)) refuse("RoCE port cannot be shared");
-    const int bytes = static_cast<int>(std::min<std::size_t>(options.buffer_bytes, 1u << 30));
-    if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, bytes)) set(socket, SOL_SOCKET, SO_RCVBUF, bytes);
-    if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, bytes)) set(socket, SOL_SOCKET, SO_SNDBUF, bytes);
+    const int in = static_cast<int>(std::min<std::size_t>(options.receive_bytes, 1u << 30));
+    const int out = static_cast<int>(std::min<std::size_t>(options.send_bytes, 1u << 30));
+    if (!set(socket, SOL_SOCKET, SO_RCVBUFFORCE, in)) set(socket, SOL_SOCKET, SO_RCVBUF, in);
+    if (!set(socket, SOL_SOCKET, SO_SNDBUFFORCE, out)) set(socket, SOL_SOCKET, SO_SNDBUF, out);
     // Never fragmented, and not connected: so IPv4's identification is 0, or a segment's number, and the CRC can cover
     // it.
     if (ipv4) {
@@ -366,6 +368,11 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
         }
     }
     return taken;
+}
+
+bool Endpoint::has_room() const {
+    pollfd socket{state_->socket.get(), POLLOUT, 0};
+    return ::poll(&socket, 1, 0) > 0;
 }
 
 void Endpoint::notify(const Destination& to, std::uint32_t qpn) {

@@ -23,7 +23,10 @@ struct EndpointOptions {
     Offload offload = Offload::on;
     // Queue pairs whose QPN has another slot (qpn >> 14) belong to other processes; 0: all are ours.
     std::uint32_t slot = 0;
-    std::size_t buffer_bytes = std::size_t{8} << 20;  // asked of the kernel for each direction; it may give less
+    // Asked of the kernel, which may give less. What is sent waits in front of the wire, and everything that is sent
+    // later behind it, acknowledgements too: no more than keeps the wire busy until the sender looks again.
+    std::size_t receive_bytes = std::size_t{8} << 20;
+    std::size_t send_bytes = std::size_t{256} << 10;
 };
 
 struct Destination {
@@ -108,6 +111,7 @@ public:
     // equal length go to the kernel as one, so a long message is best given whole: 1 MiB at 4096 bytes is about 18
     // datagrams to the kernel.
     std::size_t send(const Destination& to, std::span<const Outgoing> packets);
+    [[nodiscard]] bool has_room() const;  // after it was full, once half of it is free; a system call
 
     // A congestion notification for the sender of a flow, its queue pair `qpn`. Lost if the socket buffer is full.
     void notify(const Destination& to, std::uint32_t qpn);

@@ -103,6 +103,27 @@ TEST_F(TwoNamespaces, ReceivesThatComeLateLoseNothing) {
     expect_all_right(check_between(hosts, "rc send", "--sizes 1,5000 --late-receives -n 64"), 128);
 }
 
+// More than a socket holds, at a rate at which it fills: what finds no room waits for it, datagrams too, and nothing is
+// sent twice because its acknowledgement waits behind data.
+TEST_F(TwoNamespaces, WhatASlowWireHasNoRoomForWaits) {
+    const TwoHosts hosts(TwoHosts::Join::cable, 4200, Offloads::on);
+    hosts.left.shape(TwoHosts::interface, "200mbit");
+    hosts.right.shape(TwoHosts::interface, "200mbit");
+    for (const char* events : {"", " --events"}) {
+        for (const char* run : {"rc send", "rc write", "rc read"}) {
+            SCOPED_TRACE(run + std::string(events));
+            const Played played =
+                check_between(hosts, run, "--sizes 1M --mtu 4096 --bidirectional -n 3" + std::string(events));
+            expect_all_right(played, 6);
+            // A packet or two to ask: until the first answers have come nobody knows how slow the wire is.
+            EXPECT_LE(played.server.counter("retransmitted") + played.client.counter("retransmitted"), 8u);
+        }
+        SCOPED_TRACE("ud send" + std::string(events));
+        expect_all_right(
+            check_between(hosts, "ud send", "--sizes 4096 --mtu 4096 --depth 512 -n 1024" + std::string(events)), 1024);
+    }
+}
+
 TEST_F(TwoNamespaces, SegmentationOffloadChangesNothing) {
     const TwoHosts hosts(TwoHosts::Join::cable, 1500, Offloads::on);
     Side left = side(hosts.left, TwoHosts::left_address), right = side(hosts.right, TwoHosts::right_address);

@@ -81,11 +81,10 @@ void NetworkNamespace::inside(const std::function<void()>& work) const {
     });
 }
 
-void NetworkNamespace::ip(const std::vector<std::string>& arguments) const {
+void NetworkNamespace::command(std::vector<std::string> words) const {
     const peer::TemporaryFolder folder;
     peer::Command command;
-    command.arguments = {"ip"};
-    command.arguments.insert(command.arguments.end(), arguments.begin(), arguments.end());
+    command.arguments = std::move(words);
     command.directory = folder.path();
     command.output = folder.path() / "out";
     command.timeout = peer::Seconds{10};
@@ -95,6 +94,16 @@ void NetworkNamespace::ip(const std::vector<std::string>& arguments) const {
     std::string line;
     for (const std::string& word : command.arguments) line += word + " ";
     throw Error(line + "failed: " + outcome.errors);
+}
+
+void NetworkNamespace::ip(const std::vector<std::string>& arguments) const {
+    std::vector<std::string> words{"ip"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    command(std::move(words));
+}
+
+void NetworkNamespace::shape(const std::string& interface, const std::string& rate) const {
+    command({"tc", "qdisc", "add", "dev", interface, "root", "tbf", "rate", rate, "burst", "68kb", "limit", "8mb"});
 }
 
 void switch_offloads_off(const std::string& interface) {

@@ -28,8 +28,13 @@ public:
     void inside(const std::function<void()>& work) const;
     // `ip ARGUMENTS` inside. Throws Error with what it said.
     void ip(const std::vector<std::string>& arguments) const;
+    // What leaves by `interface` goes at this rate, "1gbit", as tc has it. What waits for the wire counts against its
+    // sender's socket, and nothing is dropped. The burst is what the kernel hands to an adapter at once, 64 KiB: with
+    // less it would cut that up before the wire, at the cost of the cores, and with more it would not be the wire.
+    void shape(const std::string& interface, const std::string& rate) const;
 
 private:
+    void command(std::vector<std::string> words) const;
     int descriptor_ = -1;
 };
 
