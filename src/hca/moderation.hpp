@@ -20,14 +20,12 @@ public:
     std::uint64_t nap_ns(std::uint64_t came, std::uint64_t acknowledged, const State& state, std::uint64_t now_ns) {
         in_.look(came, state.missing != 0, now_ns);
         out_.look(acknowledged, state.followed + state.last != 0, now_ns);
-        if (state.missing + state.followed + state.last == 0) return 0;
-        double nap = most_ns;
-        // The end must not be slept over: its arrival wakes whoever listens, and costs no more than a timer. Half of
-        // what is under way may be answers on their way back: before the rest has left, more has to follow.
-        if (state.missing != 0) {
-            if (state.missing <= one_arrival) return 0;
-            nap = std::min(nap, in_.ns_for(std::min(state.missing - one_arrival, most_waiting)));
-        }
+        // Who only sends hears little, and what would be slept over is the beginning of the other's message. The end of
+        // one that comes must not be slept over either: its arrival wakes whoever listens, and costs no more than a
+        // timer.
+        if (state.missing <= one_arrival) return 0;
+        double nap = std::min(most_ns, in_.ns_for(std::min(state.missing - one_arrival, most_waiting)));
+        // Half of what is under way may be answers on their way back: before the rest has left, more has to follow.
         if (state.followed != 0) nap = std::min(nap, out_.ns_for(state.followed) * 0.3);
         if (state.last != 0) nap = std::min(nap, out_.ns_for(state.last) * 0.85);
         return nap < least_ns ? 0 : static_cast<std::uint64_t>(nap);

@@ -83,15 +83,25 @@ TEST(Moderation, AFastWireIsNeverSleptOver) {
 
 TEST(Moderation, TheSenderLooksBeforeTheWireRunsDry) {
     Moderation moderation;
-    const std::uint64_t window = 512 << 10;
+    const std::uint64_t window = 512 << 10, comes = 4 << 20;
     std::uint64_t now = 1000 * us;
-    moderation.nap_ns(0, 0, {0, window, 0}, now);
+    moderation.nap_ns(0, 0, {comes, window, 0}, now);
 
     now += 1000 * us;
-    const std::uint64_t nap = moderation.nap_ns(0, 125'000, {0, window, 0}, now);
+    const std::uint64_t nap = moderation.nap_ns(125'000, 125'000, {comes, window, 0}, now);
 
     EXPECT_GT(nap, 0u);
     EXPECT_LE(static_cast<double>(nap) * gigabit, 0.5 * static_cast<double>(window));
+}
+
+// The other's message may begin at any time, and be over before ours is acknowledged.
+TEST(Moderation, WhoOnlySendsListens) {
+    Moderation moderation;
+    const std::uint64_t window = 512 << 10;
+    moderation.nap_ns(0, 0, {0, window, 0}, 1000 * us);
+
+    EXPECT_EQ(moderation.nap_ns(0, 125'000, {0, window, 0}, 2000 * us), 0u);
+    EXPECT_EQ(moderation.nap_ns(0, 250'000, {0, 0, window}, 3000 * us), 0u);
 }
 
 TEST(Moderation, WhatEndsFirstDecides) {
