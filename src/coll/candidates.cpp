@@ -301,6 +301,8 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const Alike model(group, call, extent_of(group), bytes);
     const Predictor predictor(group, call, charges);
     const bool large = group.size > most_walked && group.neighbours.empty();
+    // The longest that is cut into segments: where blocks are collected on the way, all of them.
+    const std::uint64_t together = large && is_of_blocks(call.what) ? bytes * group.size : bytes;
     std::vector<Candidate> all;
     const auto add = [&](const Algorithm& algorithm, const Tuning& tuning) {
         Candidate each{&algorithm, tuning, never, 0};
@@ -311,10 +313,8 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         each.operations = predictor.operations_of_last();
         all.push_back(each);
     };
-    const auto sort = [&] {
-        std::stable_sort(all.begin(), all.end(),
-                         [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; });
-    };
+    const auto sooner = [](const Candidate& a, const Candidate& b) { return a.predicted < b.predicted; };
+    const auto sort = [&] { std::stable_sort(all.begin(), all.end(), sooner); };
     for (const Algorithm& algorithm : algorithms(call.what)) {
         if (!algorithm.fits(model.group(), model.call())) continue;
         for (const Tuning& tuning : whole_tunings(algorithm, group)) {
@@ -328,8 +328,7 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const std::size_t most = most_operations + (large ? predictor.operations() : 0);
     for (const Candidate& each : promising) {
         if (group.size == 1) break;
-        for (const Tuning& tuning :
-             segmented_tunings(each, large && is_of_blocks(call.what) ? bytes * group.size : bytes))
+        for (const Tuning& tuning : segmented_tunings(each, together))
             if (predictor.operations() < most) add(*each.algorithm, tuning);
     }
     sort();
@@ -337,9 +336,20 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         compare(all, predictor);
         sort();
     }
-    const auto near = std::partition_point(all.begin(), all.end(), [&](const Candidate& each) {
-        return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
-    });
+    const auto is_near = [&](const Candidate& each, std::int64_t part) {
+        return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / part;
+    };
+    // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted:
+    // pipelines have to promise much. (Not those of a reduction to one rank, whose segments stay in caches.)
+    const auto is_whole = [&](const Candidate& each) {
+        const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
+        return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
+    };
+    auto end = all.end();
+    if (charges.host_cores != 0 && call.what != Collective::reduce)
+        if (const auto whole = std::find_if(all.begin(), end, is_whole); whole != end && is_near(*whole, 2))
+            end = std::stable_partition(all.begin(), end, is_whole);
+    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
     std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));
@@ -358,6 +368,7 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         fewest = work;
     }
     if (simplest != near) std::rotate(all.begin(), simplest, simplest + 1);
+    std::stable_sort(all.begin() + 1, all.end(), sooner);
     return all;
 }
 

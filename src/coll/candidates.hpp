@@ -22,7 +22,8 @@ struct Candidate {
 };
 
 // The best first: of those within an eighth of the quickest the one with the fewest operations, each of which may cost
-// what no model knows (where ranks take turns on cores, the one with the fewest rounds before that); then by time. The
+// what no model knows; then by time. (Where ranks take turns on cores, the one with the fewest rounds before that; and
+// one in segments, but for reduce, only when it is predicted to take less than two thirds of the others' time.) The
 // same on every rank: integers throughout, and of the call only what all ranks know and what belongs to a Ranking's
 // key, so that it does not matter which call came first. Where blocks are known to some alone (gatherv, scatterv,
 // alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each. Schedules of up to

@@ -84,6 +84,37 @@ TEST(Candidates, OnCrowdedHostsAmongEquallyQuickOnesThoseThatMoveTwiceTheBytesLo
     EXPECT_LE(linear->predicted.ps, ranked.front().predicted.ps * 9 / 8) << "the case is none";
 }
 
+// A segment waits for a turn of each rank on its way, which costs more than is predicted.
+TEST(Candidates, OnCrowdedHostsMessagesAreCutOnlyIfThatPromisesMuch) {
+    Given given = crowded(8);
+    given.charges.way.small.latency = given.charges.way.large.latency = Time{2'000'000};
+    given.charges.way.small.send_byte = given.charges.way.small.take_byte = 90;
+    unsigned undecided = 0;
+    for (const Collective what : {Collective::broadcast, Collective::allreduce})
+        for (const std::uint64_t bytes : {256u << 10, 1u << 20, 4u << 20}) {
+            const std::vector<Candidate> ranked = given.rank(what, bytes);
+            const auto cuts = [&](const Candidate& each) {
+                const std::uint64_t segment = each.algorithm->always_cuts && each.tuning.segment == 0
+                                                  ? std::uint64_t{64} << 10
+                                                  : each.tuning.segment;
+                return segment != 0 && segment < bytes;
+            };
+            std::int64_t whole = INT64_MAX, cut = INT64_MAX;
+            for (const Candidate& each : ranked) {
+                std::int64_t& least = cuts(each) ? cut : whole;
+                least = std::min(least, each.predicted.ps);
+            }
+            const bool promises_much = cut < whole * 2 / 3;
+            undecided += !promises_much && cut < whole;
+
+            EXPECT_EQ(cuts(ranked.front()), promises_much) << to_string(what) << " " << bytes;
+            EXPECT_TRUE(std::is_sorted(ranked.begin() + 1, ranked.end(), [](const Candidate& a, const Candidate& b) {
+                return a.predicted < b.predicted;
+            }));
+        }
+    EXPECT_GE(undecided, 1u) << "the case is none";
+}
+
 // Bruck's algorithm packs and passes on; that is cheap only while it stays in the caches.
 TEST(Candidates, CopiesCountForMoreWhereCachesEnd) {
     Given given = crowded(4);

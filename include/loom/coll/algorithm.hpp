@@ -28,6 +28,7 @@ struct Algorithm {
     bool (*fits)(const Group&, const Call&);
     // Takes down the part of group.me.
     void (*write)(const Group&, const Call&, const Tuning&, Writer&);
+    bool always_cuts = false;  // into segments of 64 KiB when Tuning::segment does not say how long
 };
 
 // In the order in which help lists them; the first that fits is always correct.
