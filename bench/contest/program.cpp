@@ -82,7 +82,6 @@ public:
     Measuring(Library& library, Board& board)
         : library_(library), board_(board), rank_(library.rank()), ranks_(library.ranks()) {
         if (ranks_ > most_ranks) throw std::runtime_error("too many ranks for the board");
-        crowded_ = sysconf(_SC_NPROCESSORS_ONLN) < static_cast<long>(ranks_);
         rate_ = computing_rate();
         if (rank_ == 0) {
             const std::string text = library.description();
@@ -125,6 +124,7 @@ private:
         std::byte* const input = input_.take(library_, shape.input_bytes());
         std::byte* const output = output_.take(library_, shape.output_bytes());
         if (!library_.set_progress(order.progress)) throw std::runtime_error("no such progress in this library");
+        crowded_ = sysconf(_SC_NPROCESSORS_ONLN) < static_cast<long>(ranks_) || order.computing != everyone;
         computes_ = order.computing == everyone || order.computing == rank_;
         if (order.computing != everyone) cores_.keep_apart(computes_);
         if (order.task == Task::check) fill(shape, input, output);

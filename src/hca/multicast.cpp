@@ -64,8 +64,8 @@ int Engine::detach(Qp& qp, const ibv_gid& raw) {
     return 0;
 }
 
-// One copy to each process with members. False: some are still to be met, and the queue pair runs again then; what
-// cannot be sent now is lost, as datagrams may be.
+// One copy to each process with members. False: some are still to be met, or the wire has no room, and the queue pair
+// runs again then; what a process has no room for is lost, as datagrams may be.
 bool Engine::send_to_group(Qp& qp, const SendWqe& w, const Packet& packet, std::span<const ibv_sge> sges) {
     if (!looked_for_members) {
         looked_for_members = true;

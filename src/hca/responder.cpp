@@ -403,7 +403,8 @@ void Engine::settle_up(Qp& qp) {
     if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || qp.path->kind != Path::Kind::roce) return;
     Packet packet;
     make_acknowledgement(qp, packet);
-    wire_send(qp, *qp.path, packet, {}, 0, 0, 0);
+    // Nobody sends it again: where others have filled the socket, it waits for some of that to leave.
+    for (int left = 20; !wire_send(qp, *qp.path, packet, {}, 0, 0, 0) && left > 0; --left) roce->await_room(qp, 1);
     qp.ack_due = false;
     qp.owed = 0;
 }

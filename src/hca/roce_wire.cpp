@@ -130,16 +130,20 @@ void RoceWire::stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at) {
     RoceFlow& f = flow(qp);
     f.ready_at = until;
     f.wakes_at = wakes_at;
+    engine_.kick_by(wakes_at);
     if (f.stalled) return;
     f.stalled = true;
     stalled_.push_back(&qp);
-    engine_.kick_by(wakes_at);
 }
 
 void RoceWire::wait_for_room(Place& at, Qp& qp) {
     const std::uint64_t now = now_ns();
     stall(qp, now + full_wait_ns, now + longest_full_ns);
     if (!std::exchange(at.full, true)) hear(at);
+}
+
+void RoceWire::await_room(const Qp& qp, int most_ms) {
+    if (Place* at = place(*qp.context->hca); at != nullptr) at->endpoint.await_room(most_ms);
 }
 
 void RoceWire::hear(const Place& at) {
@@ -223,6 +227,17 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
                     std::uint32_t offset, std::uint32_t length, const std::uint8_t* bytes) {
     Place* at = place(*qp.context->hca);
     if (at == nullptr) return true;
+    const auto wait = [&] {
+        // An adapter's datagrams wait for the wire as well, but not for a neighbour that is not there.
+        if (qp.type() == IBV_QPT_UD && engine_.waited_enough(qp)) {
+            add(counters_of(engine_, *qp.context).dropped);
+            return true;
+        }
+        wait_for_room(*at, qp);
+        return false;
+    };
+    // Others wait for the same room: what goes on must not keep it from them. Answers are short.
+    if (at->full && is_request(packet.op)) return wait();
     iovec pieces[max_sges];
     roce::Outgoing out;
     out.packet = packet;
@@ -245,6 +260,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
         qp.owed = 0;
     }
     if (taken != 0) {
+        if (qp.type() == IBV_QPT_UD) qp.waits_since = 0;
         if (qp.flow != nullptr && is_request(packet.op)) {
             const std::uint64_t now = now_ns();
             qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now)});
@@ -252,8 +268,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
         }
         return true;
     }
-    wait_for_room(*at, qp);
-    return false;
+    return wait();
 }
 
 bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
@@ -266,6 +281,10 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
     while (w.sent < w.packets) {
         const std::uint32_t count = std::min({w.packets - w.sent, allowance(qp), batch});
         if (count == 0) return false;
+        if (at->full) {
+            wait_for_room(*at, qp);
+            return false;
+        }
         pieces.resize(count * (sges.size() + 1));
         packets.assign(count, {});
         std::uint64_t total = 0;
@@ -317,6 +336,10 @@ bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
     iovec pieces[batch];
     static thread_local std::vector<roce::Outgoing> packets;
     while (true) {
+        if (at->full) {
+            wait_for_room(*at, qp);
+            return false;
+        }
         packets.clear();
         std::uint32_t left = due.left, done = 0;
         bool first = due.first, last = false;
@@ -377,12 +400,15 @@ std::size_t RoceWire::poll(bool may_skip) {
     if (stalled_.empty()) return arrived;
     const std::uint64_t now = now_ns();
     std::vector<Qp*> ready;
+    const Place* asked = nullptr;  // and has no room
     std::erase_if(stalled_, [&](Qp* qp) {
         if (qp->flow->ready_at > now) return false;
         Place* const at = place(*qp->context->hca);
         if (at != nullptr && at->full) {
-            if (!at->endpoint.has_room()) {
+            if (at == asked || !at->endpoint.await_room(0)) {
+                asked = at;
                 qp->flow->ready_at = now + full_wait_ns;
+                qp->flow->wakes_at = now + longest_full_ns;
                 return false;
             }
             at->full = false;
@@ -392,6 +418,9 @@ std::size_t RoceWire::poll(bool may_skip) {
         ready.push_back(qp);
         return true;
     });
+    // The first may take all the room: each is the first in its turn.
+    if (!ready.empty())
+        std::rotate(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(turn_++ % ready.size()), ready.end());
     for (Qp* qp : ready) {
         if (qp->owes()) engine_.owe(*qp);
         engine_.run(*qp);

@@ -68,6 +68,7 @@ public:
 
     void listen(bool on);              // whether packets wake whoever serves
     void has_room(std::uint32_t hca);  // its socket, which was full
+    void await_room(const Qp& qp, int most_ms);
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
     // Packets that came. may_skip: whoever looks again and again need not each time.
     std::size_t poll(bool may_skip = false);
@@ -97,6 +98,7 @@ private:
     bool listening_ = true;
     std::uint64_t found_nothing_at_ = 0;  // ns
     std::vector<Qp*> stalled_;
+    std::size_t turn_ = 0;
     roce::NotificationPacer notifications_;
     std::string refusal_;
     bool told_ = false;

@@ -104,6 +104,7 @@ TEST(Candidates, OnCrowdedHostsMessagesAreCutOnlyIfThatPromisesMuch) {
                 std::int64_t& least = cuts(each) ? cut : whole;
                 least = std::min(least, each.predicted.ps);
             }
+            ASSERT_NE(whole, INT64_MAX);
             const bool promises_much = cut < whole * 2 / 3;
             undecided += !promises_much && cut < whole;
 

@@ -314,10 +314,9 @@ TEST(RoceSocketFull, SaysSoAndAgainWhenThereIsRoom) {
         far.port = 4791;
         most = batch.packets.size();
         taken = sender.send({far}, batch.packets);
-        refused = !sender.has_room();
-        pollfd room{sender.fd(), POLLOUT, 0};
-        came = poll(&room, 1, 10'000) == 1;
-        again = sender.has_room() && sender.send({far}, {batch.packets.data(), 1}) == 1;
+        refused = !sender.await_room(0);
+        came = sender.await_room(10'000);
+        again = sender.send({far}, {batch.packets.data(), 1}) == 1;
     });
 
     EXPECT_GE(taken, 32u);

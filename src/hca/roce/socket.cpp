@@ -370,9 +370,9 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
     return taken;
 }
 
-bool Endpoint::has_room() const {
+bool Endpoint::await_room(int most_ms) const {
     pollfd socket{state_->socket.get(), POLLOUT, 0};
-    return ::poll(&socket, 1, 0) > 0;
+    return ::poll(&socket, 1, most_ms) > 0;
 }
 
 void Endpoint::notify(const Destination& to, std::uint32_t qpn) {

@@ -111,7 +111,8 @@ public:
     // equal length go to the kernel as one, so a long message is best given whole: 1 MiB at 4096 bytes is about 18
     // datagrams to the kernel.
     std::size_t send(const Destination& to, std::span<const Outgoing> packets);
-    [[nodiscard]] bool has_room() const;  // after it was full, once half of it is free; a system call
+    // Whether a socket that was full has half of its room again by then. A system call.
+    bool await_room(int most_ms) const;
 
     // A congestion notification for the sender of a flow, its queue pair `qpn`. Lost if the socket buffer is full.
     void notify(const Destination& to, std::uint32_t qpn);
