@@ -3,6 +3,7 @@
 #include <sched.h>
 #include <signal.h>
 
+#include <chrono>
 #include <cstdlib>
 
 #include "loom/transport/bootstrap.hpp"
@@ -62,20 +63,54 @@ TEST(ConformanceOfSettings, Verbs) {
         EXPECT_EQ(launch(over_verbs(3, all_cases, settings)).exit_code(), 0) << settings.front().first;
 }
 
-// Half of the ranks on one host, half on the other, RoCEv2 between them. Needs root, for the two hosts.
-TEST(ConformanceBetweenHosts, Verbs) {
-    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
-    const test::TwoHosts hosts;
-    Launch job = over_verbs(4, all_cases);
-    job.body = [body = job.body, &hosts](Rank me) {
-        const bool left = me.value % 2 == 0;
+// Ranks on two hosts, RoCEv2 between them. Needs root, for the hosts.
+Launch between_hosts(Launch job, const test::TwoHosts& hosts, std::function<bool(Rank)> is_left) {
+    job.body = [body = job.body, &hosts, is_left = std::move(is_left)](Rank me) {
+        const bool left = is_left(me);
         if (setns((left ? hosts.left : hosts.right).descriptor(), CLONE_NEWNET) != 0) return 5;
         const std::string address = left ? test::TwoHosts::left_address : test::TwoHosts::right_address;
         setenv("LOOM_VERBS_HCAS", ("roce:" + address).c_str(), 1);
         return body(me);
     };
+    return job;
+}
 
-    EXPECT_EQ(launch(job).exit_code(), 0);
+TEST(ConformanceBetweenHosts, Verbs) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
+    const test::TwoHosts hosts;
+
+    EXPECT_EQ(
+        launch(between_hosts(over_verbs(4, all_cases), hosts, [](Rank me) { return me.value % 2 == 0; })).exit_code(),
+        0);
+}
+
+// Both go through one socket, which the long one keeps full.
+TEST(ConformanceBetweenHosts, AShortMessageDoesNotWaitForTheEndOfALongOneToAnother) {
+    if (!test::may_make_namespaces()) GTEST_SKIP() << "network namespaces need root";
+    const test::TwoHosts hosts(test::TwoHosts::Join::cable, 4200, test::Offloads::on);
+    hosts.left.shape(test::TwoHosts::interface, "200mbit");
+    const auto act = [](Transport& transport) {
+        constexpr std::size_t much = 12 << 20, little = 256 << 10;
+        conformance::barrier(transport);
+        conformance::Operations operations(transport);
+        if (transport.rank() == Rank{0}) {
+            const conformance::Bytes data(much);
+            const conformance::Operation& longer = operations.send(Rank{1}, 1, data);
+            // A tenth of its time, so that the socket is full.
+            const auto begun = std::chrono::steady_clock::now();
+            conformance::drive(
+                transport, [&] { return std::chrono::steady_clock::now() - begun > std::chrono::milliseconds(50); });
+            const conformance::Operation& shorter =
+                operations.send(Rank{2}, 1, conformance::Bytes(data.begin(), data.begin() + little));
+            conformance::drive(transport, [&] { return shorter.finished(); });
+            conformance::require(!longer.finished(), "the long one was over first");
+        } else {
+            operations.receive(Rank{0}, 1, transport.rank() == Rank{1} ? much : little);
+        }
+        operations.wait();
+    };
+
+    EXPECT_EQ(launch(between_hosts(over_verbs(3, act), hosts, [](Rank me) { return me == Rank{0}; })).exit_code(), 0);
 }
 
 // Whatever the others wait for, they are told.
