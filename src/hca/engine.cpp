@@ -186,6 +186,8 @@ void Engine::stop() {
         eventfd_write(bell, 1);
         stand_in.notify_all();
         stand_in.wait(guard.lock(), [&] { return waited_for == nullptr; });
+        // Whoever waited may have read the first, before our thread saw it.
+        eventfd_write(bell, 1);
     }
     thread.join();
     const Guard guard(*this);
