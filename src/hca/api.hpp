@@ -61,6 +61,8 @@ int post_recv(ibv_qp* qp, ibv_recv_wr* wr, ibv_recv_wr** bad);
 // As loom/hca/waiting.h has them.
 int wait(ibv_comp_channel* channel, int other, std::uint64_t most_ns);
 void hush(ibv_context* context, bool on);
+[[nodiscard]] bool anybody_serves();  // some wait() has not let go of the engine yet
+void nobody_serves();                 // after a fork: they stayed behind
 
 // As loom/hca/lending.h has them.
 std::uint32_t lend(ibv_qp* qp, const void* memory, std::size_t bytes);

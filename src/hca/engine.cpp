@@ -398,12 +398,14 @@ int close(Context& context) {
         if (--a->contexts != 0) return 0;
     }
     a->stop();
+    while (anybody_serves()) sched_yield();  // it has said that it goes, and still unlocks
     current.store(nullptr, std::memory_order_release);
     delete a;
     return 0;
 }
 
 void forked() {
+    nobody_serves();
     Engine* a = current.exchange(nullptr, std::memory_order_acq_rel);
     if (a == nullptr) return;
     // The engine stays behind as it is: its thread, its memory and its mutex are the parent's. Its descriptors must not

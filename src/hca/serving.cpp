@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -250,7 +251,18 @@ int wait_as_others_do(ibv_comp_channel* abi, int other, std::uint64_t most_ns) {
     return take_events(Channel::of(abi)) ? result | LOOM_WAIT_EVENT : result;
 }
 
+// Outlives engines: whoever unlocks one for the last time touches it until the call returns.
+std::atomic<std::uint32_t> serving{0};
+
 }  // namespace
+
+bool anybody_serves() {
+    return serving.load(std::memory_order_acquire) != 0;
+}
+
+void nobody_serves() {
+    serving.store(0, std::memory_order_relaxed);
+}
 
 int wait(ibv_comp_channel* abi, int other, std::uint64_t most_ns) {
     Engine* a = engine_of(abi->context);
@@ -270,6 +282,11 @@ int wait(ibv_comp_channel* abi, int other, std::uint64_t most_ns) {
         }
     }
     if (!serves) return wait_as_others_do(abi, other, most_ns);
+    // An engine does not go while we are noted as the one that serves; so this is early enough.
+    const struct Serving {
+        Serving() { serving.fetch_add(1, std::memory_order_relaxed); }
+        ~Serving() { serving.fetch_sub(1, std::memory_order_release); }
+    } until_return;
     while (true) {
         int result = a->look_and_sleep(a->waiters_watch, other, until) ? LOOM_WAIT_OTHER : 0;
         const Guard guard(*a);
