@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -68,6 +69,7 @@ struct Board {
 
     alignas(64) std::atomic<std::uint32_t> arrived{0};
     alignas(64) std::atomic<std::uint32_t> generation{0};
+    std::chrono::steady_clock::time_point begin{};      // of the round for which the ranks have met
     alignas(64) std::atomic<std::uint32_t> stop_at{0};  // the round that does not take place any more
     alignas(64) std::array<std::array<Round, most_rounds>, most_ranks> rounds;
     std::array<double, most_ranks> processor{};

@@ -106,6 +106,7 @@ private:
         const std::uint32_t generation = board_.generation.load(std::memory_order_acquire);
         if (board_.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == ranks_) {
             board_.arrived.store(0, std::memory_order_relaxed);
+            board_.begin = Clock::now() + (crowded_ ? std::chrono::nanoseconds(0) : until_all_know);
             board_.generation.store(generation + 1, std::memory_order_release);
             return;
         }
@@ -116,6 +117,13 @@ private:
             else
                 __builtin_ia32_pause();
         }
+    }
+
+    // Whoever hears last that all have come would begin late, and the others' time would hold that: so everybody begins
+    // at one instant, as in NBCBench (Hoefler 2008, IV.2.4). Where ranks share cores they come one after another
+    // anyway.
+    void await_begin() const {
+        while (Clock::now() < board_.begin) __builtin_ia32_pause();
     }
 
     void obey(const Order& order) {
@@ -162,6 +170,7 @@ private:
                 board_.stop_at.store(round, std::memory_order_relaxed);
             meet();
             if (round >= board_.stop_at.load(std::memory_order_relaxed)) break;
+            await_begin();
             Round unused;
             one(order, round == 0 ? unused : board_.rounds[rank_][round - 1]);
             if (round == 0) begin = Clock::now(), processor = processor_seconds();
@@ -273,6 +282,9 @@ private:
         const auto end = values.end() - static_cast<std::ptrdiff_t>(aside);
         return std::accumulate(begin, end, 0.0) / static_cast<double>(end - begin);
     }
+
+    // A word needs 0.3 us from one core to another at most here.
+    static constexpr std::chrono::nanoseconds until_all_know{1500};
 
     Library& library_;
     Board& board_;
