@@ -339,14 +339,16 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const auto is_near = [&](const Candidate& each, std::int64_t part) {
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / part;
     };
-    // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted:
-    // pipelines have to promise much. (Not those of a reduction to one rank, whose segments stay in caches.)
+    // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted;
+    // and of two ranks none hands segments on, they only change which protocol moves the bytes, of which parameters
+    // measured at a bad moment tell much nonsense. There pipelines have to promise much. (Not those of a reduction to
+    // one rank, whose segments stay in caches.)
     const auto is_whole = [&](const Candidate& each) {
         const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
         return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
     };
     auto end = all.end();
-    if (charges.host_cores != 0 && call.what != Collective::reduce)
+    if ((charges.host_cores != 0 || group.size == 2) && call.what != Collective::reduce)
         if (const auto whole = std::find_if(all.begin(), end, is_whole); whole != end && is_near(*whole, 2))
             end = std::stable_partition(all.begin(), end, is_whole);
     const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
