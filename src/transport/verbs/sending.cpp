@@ -125,10 +125,27 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
         request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         request.send_flags |= IBV_SEND_SOLICITED;
     }
-    post(peer, request);
+    if (lines >= FarCache::least_lines && !peer.far && device_.adapter.functions.past_caches != 0)
+        post_long_frame(peer, request);
+    else
+        post(peer, request);
     peer.tail += lines;
     peer.out.next();
     if (wake && !peer.far) ring_bell(peer);
+}
+
+void VerbsTransport::post_long_frame(Peer& peer, ibv_send_wr& request) {
+    switch (peer.cache.next()) {
+        case FarCache::Way::past:
+            request.send_flags |= device_.adapter.functions.past_caches;
+            return post(peer, request);
+        case FarCache::Way::plain:
+            return post(peer, request);
+        case FarCache::Way::timed:
+            const auto begin = std::chrono::steady_clock::now();
+            post(peer, request);
+            peer.cache.took(request.sg_list->length / line, std::chrono::steady_clock::now() - begin);
+    }
 }
 
 bool VerbsTransport::write_eager(Peer& peer, Message& message) {
