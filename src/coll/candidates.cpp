@@ -266,6 +266,12 @@ bool is_of_blocks(Collective what) {
            what != Collective::scan && what != Collective::exscan;
 }
 
+// Between two ranks: from one to the other, and nothing back.
+bool is_one_message(Collective what) {
+    return what == Collective::broadcast || what == Collective::reduce || what == Collective::scan ||
+           what == Collective::exscan;
+}
+
 std::uint64_t mean_of(std::span<const std::uint64_t> blocks) {
     if (blocks.empty()) return 0;
     return std::accumulate(blocks.begin(), blocks.end(), std::uint64_t{0}) / blocks.size();
@@ -339,18 +345,26 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     const auto is_near = [&](const Candidate& each, std::int64_t part) {
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / part;
     };
-    // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted;
-    // and of two ranks none hands segments on, they only change which protocol moves the bytes, of which parameters
-    // measured at a bad moment tell much nonsense. There pipelines have to promise much. (Not those of a reduction to
-    // one rank, whose segments stay in caches.)
+    // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted:
+    // pipelines have to promise much. (Not those of a reduction to one rank, whose segments stay in caches.)
     const auto is_whole = [&](const Candidate& each) {
         const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
         return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
     };
+    // Of two ranks none hands parts of a message on or reduces them meanwhile: parts only change which protocol moves
+    // the bytes, and parameters that were measured at a bad moment tell nonsense about that.
+    const auto fewest_operations = std::min_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.operations < b.operations; });
+    const auto is_single = [least = fewest_operations->operations](const Candidate& each) {
+        return each.operations == least;
+    };
     auto end = all.end();
-    if ((charges.host_cores != 0 || group.size == 2) && call.what != Collective::reduce)
-        if (const auto whole = std::find_if(all.begin(), end, is_whole); whole != end && is_near(*whole, 2))
-            end = std::stable_partition(all.begin(), end, is_whole);
+    const auto prefer = [&](const auto& is_preferred, std::int64_t part) {
+        const auto best = std::find_if(all.begin(), end, is_preferred);
+        if (best != end && is_near(*best, part)) end = std::stable_partition(all.begin(), end, is_preferred);
+    };
+    if (charges.host_cores != 0 && call.what != Collective::reduce) prefer(is_whole, 2);
+    if (group.size == 2 && is_one_message(call.what)) prefer(is_single, 1);
     const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
