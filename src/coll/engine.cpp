@@ -245,7 +245,7 @@ void Engine::set_up(Execution& execution) {
 // The kernel, which copies between ranks of a host, is slow with small pages.
 void Engine::look_at_pages(Execution& execution) {
     const Program& program = execution.program_;
-    huge_pages_.next_use();
+    if (std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least_watched) huge_pages_.next_use();
     if (program.input.bytes() >= HugePages::least)
         execution.huge_[static_cast<std::size_t>(Buffer::input)] =
             huge_pages_.used({execution.at(Buffer::input, program.input.first), program.input.bytes()});

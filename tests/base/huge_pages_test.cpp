@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -78,13 +79,18 @@ private:
 };
 
 // The system may be busy with a page at the very moment, and then does not move it.
-bool move_patiently(std::span<const std::byte> memory) {
+bool move_patiently(std::span<const std::byte> memory, std::size_t& allowance, std::size_t least) {
     for (int tries = 0; tries < 1000; ++tries) {
-        if (move_to_huge_pages(memory)) return true;
+        if (move_to_huge_pages(memory, allowance) >= least) return true;
         if (!may_use_huge_pages()) break;
         std::this_thread::yield();
     }
     return false;
+}
+
+bool move_patiently(std::span<const std::byte> memory) {
+    std::size_t none = 0;
+    return move_patiently(memory, none, memory.size() / 2);
 }
 
 // How many uses it takes until it is in huge pages; 0: too many.
@@ -127,7 +133,7 @@ TEST(HugePagesTest, HolesAreNotFilled) {
     Memory memory(8 * page);
     for (std::size_t i = 0; i < 8; ++i) (void)memory.touch(i * page, page / 16);
     const std::size_t before = memory.account("Rss");
-    EXPECT_FALSE(move_to_huge_pages(memory.all()));
+    EXPECT_EQ(move_to_huge_pages(memory.all()), 0u);
     EXPECT_EQ(memory.account("Rss"), before);
 }
 
@@ -175,7 +181,7 @@ TEST(HugePagesTest, LittleIsLeftWhereItIs) {
     Memory memory(2 * page);
     const auto used = memory.touch(page / 4, page / 4);
     const std::size_t before = memory.account("Rss");
-    EXPECT_FALSE(move_to_huge_pages(used));
+    EXPECT_EQ(move_to_huge_pages(used), 0u);
     EXPECT_EQ(memory.account("Rss"), before);
 }
 
@@ -186,6 +192,118 @@ TEST(HugePagesTest, LittleIsMovedWithWhatLiesBesideIt) {
     EXPECT_EQ(move_patiently(used), may_use_huge_pages());
     EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? page : 0u);
     EXPECT_TRUE(memory.holds(0, page));
+}
+
+TEST(HugePagesTest, LittleIsMovedIfThatIsAllowed) {
+    Memory memory(2 * page);
+    const auto used = memory.touch(page / 4, page / 4);
+    std::size_t allowance = page;
+    EXPECT_EQ(move_patiently(used, allowance, used.size()), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? page : 0u);
+    EXPECT_EQ(allowance, may_use_huge_pages() ? page / 4 : page);
+    EXPECT_TRUE(memory.holds(page / 4, page / 4));
+}
+
+TEST(HugePagesTest, NoMoreIsTakenThanIsAllowed) {
+    Memory memory(2 * page);
+    const auto used = memory.touch(page / 4, page / 4);
+    const std::size_t before = memory.account("Rss");
+    std::size_t allowance = page / 2;
+    EXPECT_EQ(move_to_huge_pages(used, allowance), 0u);
+    EXPECT_EQ(allowance, page / 2);
+    EXPECT_EQ(memory.account("Rss"), before);
+}
+
+// Most buffers begin and end in the middle of a page, and beyond them is nothing.
+TEST(HugePagesTest, TheEndsOfAMappingAreCompleted) {
+    Memory memory(4 * page);
+    (void)memory.touch(0, 3 * page + page / 4);
+    memory.cut_off(3 * page + page / 4);
+    const auto used = memory.all().first(3 * page + page / 4);
+    std::size_t allowance = page;
+    EXPECT_EQ(move_patiently(used, allowance, used.size()), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 4 * page : 0u);
+    EXPECT_EQ(allowance, may_use_huge_pages() ? page / 4 : page);
+    EXPECT_TRUE(memory.holds(0, used.size()));
+    EXPECT_EQ(move_patiently(used, allowance, used.size()), may_use_huge_pages()) << "and once more takes nothing";
+    EXPECT_EQ(allowance, may_use_huge_pages() ? page / 4 : page);
+}
+
+TEST(HugePagesTest, WhatHasOneEndLowAndOneHighIsCompletedAtBoth) {
+    Memory memory(page);
+    (void)memory.touch(0, page);
+    memory.cut_off(3 * page / 4);
+    ASSERT_EQ(munmap(memory.all().data(), page / 8), 0);
+    const auto used = memory.all().subspan(page / 8, page / 2 + page / 8);
+    std::size_t allowance = page;
+    EXPECT_EQ(move_patiently(used, allowance, used.size()), may_use_huge_pages());
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? page : 0u);
+    EXPECT_EQ(allowance, page) << "more than half of it was in use";
+    EXPECT_TRUE(memory.holds(page / 8, used.size()));
+}
+
+// Somebody else's memory in the same page, or a guard: nothing is done, and nothing stays behind.
+TEST(HugePagesTest, NeighboursAreLeftAlone) {
+    for (const int rights : {PROT_NONE, PROT_READ, PROT_READ | PROT_WRITE | PROT_EXEC}) {
+        Memory memory(page);
+        (void)memory.touch(0, page);
+        memory.cut_off(3 * page / 4);
+        auto* const neighbour = memory.all().data() + 7 * page / 8;
+        ASSERT_EQ(mmap(neighbour, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), neighbour);
+        const std::size_t before = memory.account("Size");
+        std::size_t allowance = page;
+        EXPECT_EQ(move_to_huge_pages(memory.all().first(3 * page / 4), allowance), 0u);
+        EXPECT_EQ(memory.account("Size"), before);
+        EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+        EXPECT_EQ(allowance, page);
+        EXPECT_TRUE(memory.holds(0, 3 * page / 4));
+    }
+}
+
+// What is added in front does not become one with memory of another kind: it is given back.
+TEST(HugePagesTest, WhatCannotBeCompletedStaysAsItWas) {
+    Memory memory(page);
+    (void)memory.touch(0, page);
+    ASSERT_EQ(munmap(memory.all().data(), page / 4), 0);
+    const auto used = memory.all().subspan(page / 4);
+    ASSERT_EQ(madvise(used.data(), used.size(), MADV_DONTFORK), 0);
+    const std::size_t before = memory.account("Size");
+    std::size_t allowance = page;
+    EXPECT_EQ(move_to_huge_pages(used, allowance), 0u);
+    EXPECT_EQ(memory.account("Size"), before);
+    EXPECT_EQ(allowance, page);
+    EXPECT_TRUE(memory.holds(page / 4, used.size()));
+}
+
+TEST(HugePagesTest, TheHeapIsNotCompleted) {
+    const auto* const end = static_cast<std::byte*>(sbrk(0));
+    std::size_t allowance = 64 * page;
+    (void)move_to_huge_pages({end - 4096, 4096}, allowance);
+    EXPECT_EQ(sbrk(4096), end) << "it can grow no more";
+    EXPECT_EQ(sbrk(-4096), end + 4096);
+}
+
+TEST(HugePagesTest, APartOfWhatIsHugeIsKnownToBe) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    std::size_t none = 0;
+    HugePages pages;
+    EXPECT_FALSE(pages.used(used.first(page / 8)));
+    EXPECT_EQ(move_patiently(used, none, used.size()), may_use_huge_pages());
+    EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
+    EXPECT_EQ(pages.used(used.subspan(page / 2, page / 8)), may_use_huge_pages());
+    EXPECT_FALSE(pages.used({used.data() + used.size() - 4096, page / 8})) << "only a part of it is";
+}
+
+// Of memory that begins in a page which it shares with something else the beginning is not, whatever the rest is.
+TEST(HugePagesTest, APartOfWhatIsMostlyHugeIsLookedAtItself) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(page / 2, 3 * page + page / 2);
+    ASSERT_EQ(mprotect(memory.all().data(), 4096, PROT_NONE), 0);
+    HugePages pages;
+    EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
+    EXPECT_FALSE(pages.used(used.first(page / 8)));
+    EXPECT_EQ(uses_until_huge(pages, used.first(page / 8)), 0u);
 }
 
 TEST(HugePagesTest, TheThirdUseMoves) {

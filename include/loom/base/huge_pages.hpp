@@ -16,8 +16,14 @@ namespace loom {
 // Moves the memory into huge pages, and with it whatever else the program has in them, where at least half of one is in
 // use already: so it takes at most twice as much as before. What it holds and where it lies do not change, and other
 // threads may use it meanwhile. Costs half a millisecond a page, and some hundred microseconds for itself on a busy
-// machine. True: at least half of it is in huge pages when it returns.
-bool move_to_huge_pages(std::span<const std::byte> memory);
+// machine. Returns how many bytes of it are in huge pages then.
+//
+// `allowance`: bytes that may be used beyond that; what is taken is taken off. A page of which less than half is in use
+// comes out of it, and so does one at an end of the program's mapping, beyond which nothing is mapped (the heap, the
+// stack and their surroundings are left alone): the rest of it becomes part of that mapping, and stays when the program
+// gives its memory back.
+std::size_t move_to_huge_pages(std::span<const std::byte> memory, std::size_t& allowance);
+std::size_t move_to_huge_pages(std::span<const std::byte> memory);  // without any
 
 // Which memory that is: what was used several times as a whole. A program may give memory back and get other memory at
 // the same place: then it counts anew, which shows in page faults since the last use; and it is looked at again, ever
@@ -27,11 +33,13 @@ public:
     // Of at least `least` bytes. Whether it is in huge pages, as far as is known. Next to nothing, unless some is
     // moved.
     bool used(std::span<const std::byte> memory);
-    // To be called before what is used at one time: faults are counted from time to time. Costs a system call when
-    // anything is in huge pages.
+    // To be called before what is used at one time and has `least_watched` bytes: faults are counted. Costs a system
+    // call when anything is in huge pages, too much for less.
     void next_use();
 
-    static constexpr std::size_t least = std::size_t{256} << 10;
+    static constexpr std::size_t least = std::size_t{32} << 10;
+    static constexpr std::size_t least_watched = std::size_t{256} << 10;
+    static constexpr std::size_t allowance = std::size_t{16} << 20;  // bytes, see above: buffers' ends, mostly
     // Uses after which it is worth the while, of memory that fills its pages; of others in proportion. Moving costs
     // about what is lost by twice as many without.
     static constexpr std::uint32_t worth_it = 3;
@@ -47,8 +55,11 @@ private:
         std::int64_t faults = 0;  // of the process, at the last use
         bool is_huge = false;
     };
+    [[nodiscard]] bool is_within_huge(std::span<const std::byte> memory) const;
+
     std::int64_t faults_ = 0;  // of the process
     bool any_huge_ = false;
+    std::size_t allowance_ = allowance;
     std::array<Range, 64> ranges_{};  // by a hash of both; a newcomer takes the place of another
     bool allowed_ = may_use_huge_pages();
 };
