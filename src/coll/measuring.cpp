@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "coll/page_vector.hpp"
 #include "loom/coll/parameters.hpp"
 
 namespace loom::coll {
@@ -47,7 +48,7 @@ public:
 
 private:
     transport::Transport& transport_;
-    std::vector<std::byte> own_;
+    PageVector<std::byte> own_;
     std::span<std::byte> shared_, span_;
 };
 
@@ -60,7 +61,7 @@ void serve_rounds(Talk& talk, const Command& command) {
     post();
     talk.send(Rank{0}, Talk::About::ready, {});
     // The next round's receives are posted before the answer leaves: rank 0 never waits for them.
-    std::vector<std::byte> answer(command.bytes);
+    PageVector<std::byte> answer(command.bytes);
     for (std::uint32_t round = 0; round < command.rounds; ++round) {
         for (const Message& message : messages) talk.finish(message, Rank{0});
         // As algorithms do with what comes into their scratch memory: it has to come over to this core.
@@ -142,7 +143,7 @@ private:
 
     Talk& talk_;
     Rank partner_;
-    std::vector<std::byte> buffer_;
+    PageVector<std::byte> buffer_;
     bool shared_ = false;
     std::vector<Time> whole_, first_, rest_;
 };
@@ -169,7 +170,7 @@ std::int64_t cost_of(Work work, std::uint64_t bytes) {
 }
 
 model::LocalCosts local_costs(std::size_t count) {
-    std::vector<double> from(count, 1.0), to(count, 2.0);
+    PageVector<double> from(count, 1.0), to(count, 2.0);
     const std::uint64_t bytes = count * sizeof(double);
     model::LocalCosts costs;
     costs.copy = cost_of(
@@ -213,7 +214,7 @@ std::unique_ptr<Trips> make_meter(Talk& talk, Rank partner) {
 }
 
 std::vector<std::byte> serve(Talk& talk) {
-    std::vector<std::byte> buffer;
+    PageVector<std::byte> buffer;
     for (;;) {
         Command command;
         talk.receive(Rank{0}, Talk::About::command, std::as_writable_bytes(std::span(&command, 1)));
