@@ -34,8 +34,9 @@ public:
     }
     // Throws transport::RankLost when its rank is gone.
     void finish(const transport::Message& message, Rank with) {
+        transport::Pauses pauses(transport_.waiting());
         while (message.outcome == transport::Message::Outcome::pending)
-            if (!transport_.progress()) transport::pause(transport_.waiting());
+            if (!transport_.progress()) pauses.next();
         if (message.outcome == transport::Message::Outcome::lost) throw transport::loss_of(with, transport_);
         if (message.outcome != transport::Message::Outcome::done)
             throw Error("rank " + std::to_string(with.value) +

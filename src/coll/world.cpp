@@ -120,9 +120,10 @@ bool World::State::poll() {
 }
 
 void World::State::wait(const Execution& execution) {
+    transport::Pauses pauses(waiting);
     if (!locked) {
         while (!execution.finished())
-            if (!engine.poll()) transport::pause(waiting);
+            if (!engine.poll()) pauses.next();
         return;
     }
     if (execution.finished()) return;
@@ -143,7 +144,7 @@ void World::State::wait(const Execution& execution) {
             const Hold hold(*this);
             set_events(false);
         }
-        transport::pause(waiting);
+        pauses.next();
     }
 }
 
@@ -178,8 +179,9 @@ World::~World() {
 void World::close() {
     if (state_->closed) return;
     state_->closed = true;
+    transport::Pauses pauses(state_->waiting);
     while (pending() != 0)
-        if (!progress()) transport::pause(state_->waiting);
+        if (!progress()) pauses.next();
     communicator().start(Call{}, {}).wait();  // a barrier
     state_->stop_thread();
     if (state_->bootstrap == nullptr) return;

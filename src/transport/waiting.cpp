@@ -1,6 +1,7 @@
 #include "loom/transport/waiting.hpp"
 
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
 #include <bit>
@@ -56,6 +57,11 @@ void pause(Waiting how) {
         pause_core();
     else
         sched_yield();
+}
+
+void Pauses::nap() {
+    const timespec shortest{0, 1};
+    nanosleep(&shortest, nullptr);
 }
 
 }  // namespace loom::transport

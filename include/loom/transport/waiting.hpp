@@ -27,4 +27,27 @@ struct CoreSet {
 // Once between two looks. A pause instruction or a system call.
 void pause(Waiting how);
 
+// The pauses of one wait. A long one sleeps now and then even where every rank has a core, for some 50 us after a
+// millisecond or more: the HCA's thread comes and goes more often than slices end, Linux (6.18) gives the core back to
+// the one that spins each time, and kernel threads of that core had no turn for 0.4 s and longer. A rank that moved its
+// memory to huge pages, which needs one of every core, waited for them, and everybody for that rank.
+class Pauses {
+public:
+    explicit Pauses(Waiting how) : how_(how) {}
+    void next() {
+        if (how_ == Waiting::spin && ++looks_ % looks_between_naps == 0) [[unlikely]]
+            nap();
+        else
+            pause(how_);
+    }
+
+    static constexpr std::uint32_t looks_between_naps = 1u << 14;  // of 50 ns and more
+
+private:
+    static void nap();
+
+    Waiting how_;
+    std::uint32_t looks_ = 0;
+};
+
 }  // namespace loom::transport

@@ -178,6 +178,7 @@ public:
 
 private:
     std::uint32_t looks_ = 0;
+    transport::Pauses pauses_{library().waiting};
 };
 
 // Until `done()`: Loomband's progress and, through `done` or the pace, MPI's.

@@ -199,7 +199,7 @@ bool advance() {
 
 void Pace::idle() {
     if (++looks_ % looks_between == 0) look_at_mpi();
-    transport::pause(library().waiting);
+    pauses_.next();
 }
 
 int wait_native(MPI_Request* request, MPI_Status* status) {
