@@ -10,6 +10,8 @@ namespace loom::transport {
 
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
 constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
 constexpr std::uint64_t piece_lent = 1 << 20;             // bytes for which there is room in a pipe
@@ -125,7 +127,7 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
         request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         request.send_flags |= IBV_SEND_SOLICITED;
     }
-    if (lines >= FarCache::least_lines && !peer.far && device_.adapter.functions.past_caches != 0)
+    if (lines >= least_timed_lines && !peer.far && device_.adapter.functions.past_caches != 0)
         post_long_frame(peer, request);
     else
         post(peer, request);
@@ -135,16 +137,16 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
 }
 
 void VerbsTransport::post_long_frame(Peer& peer, ibv_send_wr& request) {
-    switch (peer.cache.next()) {
-        case FarCache::Way::past:
+    switch (peer.frames.next()) {
+        case FarCache::Way::other:
             request.send_flags |= device_.adapter.functions.past_caches;
             return post(peer, request);
-        case FarCache::Way::plain:
+        case FarCache::Way::usual:
             return post(peer, request);
         case FarCache::Way::timed:
-            const auto begin = std::chrono::steady_clock::now();
+            const auto begin = Clock::now();
             post(peer, request);
-            peer.cache.took(request.sg_list->length / line, std::chrono::steady_clock::now() - begin);
+            peer.frames.took(request.sg_list->length / line, Clock::now() - begin);
     }
 }
 
@@ -302,12 +304,18 @@ void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::ui
     if (f.lend == nullptr || lent.message == nullptr || lent.message->huge_pages || sources_[lent.message]->shared)
         return;
     const std::byte* const data = lent.message->data;
+    if (first != 0 && lent.pieces[0] == 0) return;  // the first was not either
     // All but the first begin with a page, so that each fits into a pipe.
     const std::uint64_t before = reinterpret_cast<std::uintptr_t>(data) % 4096;
     for (std::size_t i = first; i < end; ++i) {
         const std::uint64_t from = i == 0 ? 0 : i * piece_lent - before;
         if (from >= bytes) return;
-        lent.pieces[i] = f.lend(peer.qp.get(), data + from, std::min((i + 1) * piece_lent - before, bytes) - from);
+        const std::span piece(data + from, std::min((i + 1) * piece_lent - before, bytes) - from);
+        const FarCache::Way way = i == 0 ? peer.pages.next() : FarCache::Way::usual;
+        if (way == FarCache::Way::other) return;
+        const auto begin = way == FarCache::Way::timed ? Clock::now() : Clock::time_point();
+        lent.pieces[i] = f.lend(peer.qp.get(), piece.data(), piece.size());
+        if (way == FarCache::Way::timed) peer.pages.took(piece.size() / 4096, Clock::now() - begin);
     }
 }
 

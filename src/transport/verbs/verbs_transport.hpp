@@ -70,7 +70,7 @@ struct alignas(64) Peer {
     MessageList receives;
     std::deque<Unexpected> unexpected;
 
-    FarCache cache;
+    FarCache frames = frames_in_far_cache, pages = pages_in_far_cache;
     std::uint64_t ring_bytes = 0;
     std::uint64_t inbox_address = 0;
     std::uint64_t advances_sent = 0, advances_seen = 0;
