@@ -204,12 +204,16 @@ bool HugePages::used(std::span<const std::byte> memory) {
         const bool is_huge = any_huge_ && is_within_huge(memory);
         range = {memory.data(), memory.size(), memory.size()};
         range.next_look = range.patience = worth_it * pages * page / memory.size();
+        if (is_huge) range.next_look *= look_again;
         range.is_huge = is_huge;
         range.faults = faults_;
     }
-    if (++range.uses == range.next_look) {
-        range.looked_at = range.huge = 0;
+    ++range.uses;
+    if (memory.size() < least) {
+        if (range.uses % look_around == 0) range.is_huge = any_huge_ && is_within_huge(memory);
+        return range.is_huge;
     }
+    if (range.uses == range.next_look) range.looked_at = range.huge = 0;
     if (range.looked_at < range.bytes) [[unlikely]] {
         // Up to the end of a page, so that each is looked at once.
         const std::uintptr_t from = begin + range.looked_at;

@@ -363,9 +363,9 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         const auto best = std::find_if(all.begin(), end, is_preferred);
         if (best != end && is_near(*best, part)) end = std::stable_partition(all.begin(), end, is_preferred);
     };
-    if (charges.host_cores != 0 && call.what != Collective::reduce) prefer(is_whole, 2);
+    if (charges.host_cores != 0 && call.what != Collective::reduce) prefer(is_whole, 1);
     if (group.size == 2 && is_one_message(call.what)) prefer(is_single, 1);
-    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
+    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, charges.host_cores != 0 ? 3 : 8); });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
     std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));

@@ -21,6 +21,7 @@ namespace {
 // How often a look that found nothing is followed by one for ranks that are gone.
 constexpr std::uint32_t looks_between_losses = 256;
 constexpr std::uint64_t copied_past_caches = 64 << 10;  // bytes for which it is worth the while
+constexpr std::uint64_t least_looked_at = 32 << 10;     // bytes of a buffer for which the kind of its pages matters
 
 std::exception_ptr lost_error(Rank who, const transport::Transport& transport) {
     return std::make_exception_ptr(transport::loss_of(who, transport));
@@ -223,7 +224,7 @@ void Engine::set_up(Execution& execution) {
     execution.base_[static_cast<std::size_t>(Buffer::output)] =
         reinterpret_cast<std::uintptr_t>(execution.buffers.output);
     const std::size_t steps = program.steps.size();
-    if (looks_at_pages_ && std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least)
+    if (looks_at_pages_ && std::max(program.input.bytes(), program.output.bytes()) >= least_looked_at)
         look_at_pages(execution);
     if (program.multicast) [[unlikely]]
         execution.fragments_.assign(steps, Execution::Fragment::missing);
@@ -245,11 +246,11 @@ void Engine::set_up(Execution& execution) {
 // The kernel, which copies between ranks of a host, is slow with small pages.
 void Engine::look_at_pages(Execution& execution) {
     const Program& program = execution.program_;
-    if (std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least_watched) huge_pages_.next_use();
-    if (program.input.bytes() >= HugePages::least)
+    if (std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least) huge_pages_.next_use();
+    if (program.input.bytes() >= least_looked_at)
         execution.huge_[static_cast<std::size_t>(Buffer::input)] =
             huge_pages_.used({execution.at(Buffer::input, program.input.first), program.input.bytes()});
-    if (program.output.bytes() >= HugePages::least)
+    if (program.output.bytes() >= least_looked_at)
         execution.huge_[static_cast<std::size_t>(Buffer::output)] =
             huge_pages_.used({execution.at(Buffer::output, program.output.first), program.output.bytes()});
 }

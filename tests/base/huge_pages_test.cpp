@@ -295,6 +295,20 @@ TEST(HugePagesTest, APartOfWhatIsHugeIsKnownToBe) {
     EXPECT_FALSE(pages.used({used.data() + used.size() - 4096, page / 8})) << "only a part of it is";
 }
 
+TEST(HugePagesTest, LittleNeverMovesByItselfButIsSeenInOthers) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    const auto little = used.subspan(page / 2, HugePages::least / 2);
+    HugePages pages;
+    EXPECT_EQ(uses_until_huge(pages, little), 0u);
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    std::size_t none = 0;
+    EXPECT_EQ(move_patiently(used, none, used.size()), may_use_huge_pages());
+    EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
+    EXPECT_EQ(uses_until_huge(pages, little) != 0, may_use_huge_pages());
+    EXPECT_EQ(pages.used(used.subspan(page, HugePages::least / 4)), may_use_huge_pages()) << "at once";
+}
+
 // Of memory that begins in a page which it shares with something else the beginning is not, whatever the rest is.
 TEST(HugePagesTest, APartOfWhatIsMostlyHugeIsLookedAtItself) {
     Memory memory(4 * page);

@@ -30,20 +30,20 @@ std::size_t move_to_huge_pages(std::span<const std::byte> memory);  // without a
 // more rarely. Not thread-safe.
 class HugePages {
 public:
-    // Of at least `least` bytes. Whether it is in huge pages, as far as is known. Next to nothing, unless some is
-    // moved.
+    // Whether it is in huge pages, as far as is known. What has less than `least` bytes never moves by itself, and is
+    // when it lies in other memory that is. Next to nothing, unless some is moved.
     bool used(std::span<const std::byte> memory);
-    // To be called before what is used at one time and has `least_watched` bytes: faults are counted. Costs a system
-    // call when anything is in huge pages, too much for less.
+    // To be called before what is used at one time and has `least` bytes: faults are counted. Costs a system call when
+    // anything is in huge pages, too much for less.
     void next_use();
 
-    static constexpr std::size_t least = std::size_t{32} << 10;
-    static constexpr std::size_t least_watched = std::size_t{256} << 10;
+    static constexpr std::size_t least = std::size_t{256} << 10;
     static constexpr std::size_t allowance = std::size_t{16} << 20;  // bytes, see above: buffers' ends, mostly
     // Uses after which it is worth the while, of memory that fills its pages; of others in proportion. Moving costs
     // about what is lost by twice as many without.
     static constexpr std::uint32_t worth_it = 3;
     static constexpr std::uint32_t look_again = 8;                // times as many uses later
+    static constexpr std::uint32_t look_around = 64;              // uses of little memory, between looks
     static constexpr std::size_t at_once = std::size_t{8} << 20;  // bytes of a buffer, at one use: two milliseconds
 
 private:
