@@ -134,6 +134,12 @@ bool complete(std::uintptr_t begin, std::uintptr_t page, std::size_t& allowance)
     return false;
 }
 
+// In a table of 64.
+std::size_t place_of(std::span<const std::byte> memory) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    return (begin ^ memory.size() << 17) * 0x9e37'79b9'7f4a'7c15 >> 58;
+}
+
 }  // namespace
 
 bool may_use_huge_pages() {
@@ -194,10 +200,19 @@ bool HugePages::is_within_huge(std::span<const std::byte> memory) const {
     });
 }
 
+bool HugePages::little_used(std::span<const std::byte> memory) {
+    if (!any_huge_) return false;
+    Little& little = little_[place_of(memory)];
+    if (little.begin != memory.data() || little.bytes != memory.size()) little = {memory.data(), memory.size()};
+    if (little.uses++ % look_around == 0) little.is_huge = is_within_huge(memory);
+    return little.is_huge;
+}
+
 bool HugePages::used(std::span<const std::byte> memory) {
     if (!allowed_) return false;
+    if (memory.size() < least) return little_used(memory);
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-    Range& range = ranges_[(begin ^ memory.size() << 17) * 0x9e37'79b9'7f4a'7c15 >> 58];
+    Range& range = ranges_[place_of(memory)];
     if (range.begin != memory.data() || range.bytes != memory.size()) {
         const std::uintptr_t page = huge_page_bytes();
         const std::uintptr_t pages = (begin + memory.size() - 1) / page - begin / page + 1;
@@ -208,12 +223,7 @@ bool HugePages::used(std::span<const std::byte> memory) {
         range.is_huge = is_huge;
         range.faults = faults_;
     }
-    ++range.uses;
-    if (memory.size() < least) {
-        if (range.uses % look_around == 0) range.is_huge = any_huge_ && is_within_huge(memory);
-        return range.is_huge;
-    }
-    if (range.uses == range.next_look) range.looked_at = range.huge = 0;
+    if (++range.uses == range.next_look) range.looked_at = range.huge = 0;
     if (range.looked_at < range.bytes) [[unlikely]] {
         // Up to the end of a page, so that each is looked at once.
         const std::uintptr_t from = begin + range.looked_at;

@@ -55,12 +55,20 @@ private:
         std::int64_t faults = 0;  // of the process, at the last use
         bool is_huge = false;
     };
+    struct Little {
+        const std::byte* begin = nullptr;
+        std::size_t bytes = 0;
+        std::uint32_t uses = 0;
+        bool is_huge = false;
+    };
+    bool little_used(std::span<const std::byte> memory);
     [[nodiscard]] bool is_within_huge(std::span<const std::byte> memory) const;
 
     std::int64_t faults_ = 0;  // of the process
     bool any_huge_ = false;
     std::size_t allowance_ = allowance;
     std::array<Range, 64> ranges_{};  // by a hash of both; a newcomer takes the place of another
+    std::array<Little, 64> little_{};
     bool allowed_ = may_use_huge_pages();
 };
 
