@@ -347,7 +347,9 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     };
     // Of two ranks none hands anything on: parts of a message only change which protocol moves the bytes, and
     // parameters that were measured at a bad moment tell nonsense about that. (A reduction in parts of 64 KiB takes
-    // twice as long. In an allreduce they may share the work of combining.)
+    // twice as long, an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are apart four
+    // times.) Nor is a broadcast where ranks take turns quicker in parts: by scatter and allgather it is predicted to
+    // take 0.8 of the linear one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more.
     const auto fewest_operations = std::min_element(
         all.begin(), all.end(), [](const auto& a, const auto& b) { return a.operations < b.operations; });
     const auto is_single = [least = fewest_operations->operations](const Candidate& each) {
@@ -358,14 +360,12 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         const auto best = std::find_if(all.begin(), end, is_preferred);
         if (best != end && is_near(*best, part)) end = std::stable_partition(all.begin(), end, is_preferred);
     };
-    if (charges.host_cores != 0 && call.what != Collective::reduce) prefer(is_whole, 1);
-    if (group.size == 2) prefer(is_single, 1);
-    const auto near = std::partition_point(
-        all.begin(), end, [&](const Candidate& each) { return is_near(each, charges.host_cores != 0 ? 3 : 8); });
+    const bool takes_turns = charges.host_cores != 0;
+    if (takes_turns && call.what != Collective::reduce) prefer(is_whole, 1);
+    if (group.size == 2 || (takes_turns && call.what == Collective::broadcast)) prefer(is_single, 1);
+    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
-    // hides (a broadcast by scatter and allgather, predicted to take 0.8 of the linear one's time on 4 ranks of 2
-    // cores, takes 1.1, on 8 twice as long and more). And the work of others does not hide bytes: cores that move some
-    // get in each other's way in their memory.
+    // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
     std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));
     std::int64_t least = INT64_MAX;
     for (std::size_t i = 0; i < efforts.size() && charges.host_cores != 0; ++i) {
