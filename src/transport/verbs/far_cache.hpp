@@ -6,10 +6,10 @@
 
 namespace loom::transport {
 
-// Lines that another core has touched must be taken back from its cache before they can be written again: by a frame
-// for the ring, or by the kernel's counts of pages that are lent. Where both cores share a cache that is quick.
-// Elsewhere it is not, and another way is better, which touches nothing of the kind. Which it is nobody tells, virtual
-// cores least of all, and it changes while a program runs: so the quick way is timed now and then.
+// Lines that another core has touched must be taken back from its cache before they can be written again: by our stores
+// into its memory, frames and data, or by the kernel's counts of pages that are lent. Where both cores share a cache
+// that is quick. Elsewhere it is not, and another way is better, which touches nothing of the kind. Which it is nobody
+// tells, virtual cores least of all, and it changes while a program runs: so the quick way is timed now and then.
 class FarCache {
 public:
     enum class Way : std::uint8_t { usual, timed, other };
@@ -43,7 +43,7 @@ private:
 
 // Of a frame of 4 KiB a line takes 8 ns, rarely 20, and 30 where caches are apart: an exchange 0.7 us and 2.7. Stores
 // past the caches take 1.1 and 1.2 us.
-inline constexpr FarCache frames_in_far_cache{std::chrono::nanoseconds(0), std::chrono::nanoseconds(18)};
+inline constexpr FarCache stores_in_far_cache{std::chrono::nanoseconds(0), std::chrono::nanoseconds(18)};
 inline constexpr std::uint64_t least_timed_lines = 48;  // of fewer many are still on their way when the clock is read
 
 // Putting 8 pages into a pipe takes 1.0 us, 64 2.9; where caches are apart 1.7 and 6.0. An exchange of 32 KiB takes 3.8

@@ -68,7 +68,7 @@ void VerbsTransport::post_write(Peer& peer, std::span<ibv_sge> pieces, std::uint
     request.imm_data = 0;
     request.wr.rdma.remote_addr = address;
     request.wr.rdma.rkey = key;
-    post(peer, request);
+    post_stores(peer, request);
 }
 
 // Wakes a peer that sleeps. Apart from the frame, so that whoever polls sees that at once and needs no thread for it.
@@ -127,26 +127,28 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
         request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
         request.send_flags |= IBV_SEND_SOLICITED;
     }
-    if (lines >= least_timed_lines && !peer.far && device_.adapter.functions.past_caches != 0)
-        post_long_frame(peer, request);
-    else
-        post(peer, request);
+    post_stores(peer, request);
     peer.tail += lines;
     peer.out.next();
     if (wake && !peer.far) ring_bell(peer);
 }
 
-void VerbsTransport::post_long_frame(Peer& peer, ibv_send_wr& request) {
-    switch (peer.frames.next()) {
+// A write, which on the software HCA is our stores into the memory of a peer of this host.
+void VerbsTransport::post_stores(Peer& peer, ibv_send_wr& request) {
+    const unsigned past_caches = peer.far ? 0 : device_.adapter.functions.past_caches;
+    const std::uint64_t lines = request.num_sge == 0 ? 0 : request.sg_list->length / line;
+    if (lines < least_timed_lines || past_caches == 0 || (request.send_flags & past_caches) != 0)
+        return post(peer, request);
+    switch (peer.stores.next()) {
         case FarCache::Way::other:
-            request.send_flags |= device_.adapter.functions.past_caches;
+            request.send_flags |= past_caches;
             return post(peer, request);
         case FarCache::Way::usual:
             return post(peer, request);
         case FarCache::Way::timed:
             const auto begin = Clock::now();
             post(peer, request);
-            peer.frames.took(request.sg_list->length / line, Clock::now() - begin);
+            peer.stores.took(lines, Clock::now() - begin);
     }
 }
 

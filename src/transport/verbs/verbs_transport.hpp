@@ -70,7 +70,7 @@ struct alignas(64) Peer {
     MessageList receives;
     std::deque<Unexpected> unexpected;
 
-    FarCache frames = frames_in_far_cache, pages = pages_in_far_cache;
+    FarCache stores = stores_in_far_cache, pages = pages_in_far_cache;
     std::uint64_t ring_bytes = 0;
     std::uint64_t inbox_address = 0;
     std::uint64_t advances_sent = 0, advances_seen = 0;
@@ -146,7 +146,7 @@ private:
     void post_write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, std::uint32_t key, unsigned flags,
                     std::uint64_t id);
     void post(Peer& peer, ibv_send_wr& request);
-    void post_long_frame(Peer& peer, ibv_send_wr& request);
+    void post_stores(Peer& peer, ibv_send_wr& request);
     void ring_bell(Peer& peer);
     [[nodiscard]] std::uint32_t inline_limit() const { return device_.adapter.soft ? soft_inline_bytes : inline_bytes; }
     [[nodiscard]] unsigned advice_for(const Message& message) const {  // a flag of a request
