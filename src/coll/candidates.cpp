@@ -350,10 +350,8 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     // twice as long, an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are apart four
     // times.) Nor is a broadcast where ranks take turns quicker in parts: by scatter and allgather it is predicted to
     // take 0.8 of the linear one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more.
-    const auto fewest_operations = std::min_element(
-        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.operations < b.operations; });
-    const auto is_single = [least = fewest_operations->operations](const Candidate& each) {
-        return each.operations == least;
+    const auto simplicity = [&](const Candidate& each) {
+        return std::pair(group.size == 2 ? predictor.effort(*each.algorithm, each.tuning).depth : 0, each.operations);
     };
     auto end = all.end();
     const auto prefer = [&](const auto& is_preferred, std::int64_t part) {
@@ -362,7 +360,11 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     };
     const bool takes_turns = charges.host_cores != 0;
     if (takes_turns && call.what != Collective::reduce) prefer(is_whole, 1);
-    if (group.size == 2 || (takes_turns && call.what == Collective::broadcast)) prefer(is_single, 1);
+    if (group.size == 2 || (takes_turns && call.what == Collective::broadcast)) {
+        auto fewest = simplicity(all.front());
+        for (const Candidate& each : all) fewest = std::min(fewest, simplicity(each));
+        prefer([&](const Candidate& each) { return simplicity(each) == fewest; }, 1);
+    }
     const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
