@@ -88,6 +88,15 @@ public:
         std::int64_t work = 0;   // of the bytes of large messages, on all cores together
     };
 
+    // Messages one after another, from the first to the last.
+    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const {
+        model::Charges one;
+        one.local = {0, 0, Time{}};
+        one.way.small.latency = one.way.large.latency = Time{1};
+        const Alike model(group_, call_, whole_, bytes_);
+        return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
+    }
+
     // Of a smaller group where this one is large, and of a segment where the message is long.
     [[nodiscard]] Effort effort(const Algorithm& algorithm, const Tuning& tuning) const {
         model::Charges one;
@@ -351,7 +360,7 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     // times.) Nor is a broadcast where ranks take turns quicker in parts: by scatter and allgather it is predicted to
     // take 0.8 of the linear one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more.
     const auto simplicity = [&](const Candidate& each) {
-        return std::pair(group.size == 2 ? predictor.effort(*each.algorithm, each.tuning).depth : 0, each.operations);
+        return std::pair(group.size == 2 ? predictor.rounds(*each.algorithm, each.tuning) : 0, each.operations);
     };
     auto end = all.end();
     const auto prefer = [&](const auto& is_preferred, std::int64_t part) {
