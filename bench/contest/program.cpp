@@ -211,6 +211,7 @@ private:
         for (std::uint32_t i = 0; i <= order.tests; ++i) work(slice);
         out.work = since(begin);
         meet();
+        await_begin();
         begin = Clock::now();
         library_.start();
         out.start = out.calls = since(begin);

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <optional>
-#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,59 +43,55 @@ std::int64_t page_faults() {
     return used.ru_minflt;
 }
 
-// Bytes of it that are in use; none: not all of it is the program's.
-std::optional<std::uintptr_t> used_bytes(std::uintptr_t begin, std::uintptr_t bytes) {
-    std::vector<unsigned char> pages(bytes / small_page);
-    if (mincore(reinterpret_cast<void*>(begin), bytes, pages.data()) != 0) return std::nullopt;
+// Bytes of it that are in use; 0 as well where it is not all mapped.
+std::uintptr_t used_bytes(std::uintptr_t begin, std::uintptr_t end) {
+    std::vector<unsigned char> pages((end - begin) / small_page);
+    if (mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) != 0) return 0;
     const auto there = std::count_if(pages.begin(), pages.end(), [](unsigned char page) { return (page & 1) != 0; });
     return static_cast<std::uintptr_t>(there) * small_page;
 }
 
-// What would be used in addition is taken off the allowance, unless it is less than what is used.
-bool is_allowed(std::uintptr_t used, std::uintptr_t page, std::size_t& allowance) {
-    if (used * 2 >= page) return true;
-    if (page - used > allowance) return false;
-    allowance -= page - used;
-    return true;
+bool collapse(std::uintptr_t begin, std::uintptr_t end) {
+    // Refused where it is of another kind, or where somebody reads some of it just now. (Where no mapping has a whole
+    // page of it, nothing is done, and nothing is said either.)
+    return madvise(reinterpret_cast<void*>(begin), end - begin, MADV_COLLAPSE) == 0;
 }
 
-bool collapse(std::uintptr_t begin, std::uintptr_t bytes) {
-    // Refused where it is of another kind, or where somebody reads some of it just now.
-    return madvise(reinterpret_cast<void*>(begin), bytes, MADV_COLLAPSE) == 0;
-}
-
-struct Part {
-    std::uintptr_t begin, end;
+struct Mapping {
+    std::uintptr_t begin = 0, end = 0;
+    bool plain = false;  // as malloc maps memory, and nothing will want to grow into what is beside it
 };
 
-// The one mapping inside this page, if it is memory as malloc maps it and nothing will want to grow into the rest.
-std::optional<Part> only_mapping(std::uintptr_t page_begin, std::uintptr_t page_end) {
+// Those that meet the memory, in order. Reads the system's list up to there: half a microsecond for each mapping.
+std::vector<Mapping> mappings_in(std::uintptr_t begin, std::uintptr_t end) {
     constexpr std::uintptr_t room_to_grow = std::uintptr_t{1} << 30;
+    std::vector<Mapping> found;
+    bool near_heap = false;
     std::ifstream maps("/proc/self/maps");
-    std::optional<Part> found;
     for (std::string text; std::getline(maps, text);) {
-        std::istringstream words(text);
-        Part part{};
-        char dash = 0;
-        std::string rights, offset, device, inode, name;
-        if (!(words >> std::hex >> part.begin >> dash >> part.end >> rights >> offset >> device >> inode))
-            return std::nullopt;
-        words >> name;
-        if (part.begin >= page_end) {
-            if (name == "[stack]" && part.begin - page_end < room_to_grow) return std::nullopt;
+        Mapping next;
+        char rights[5] = {};
+        unsigned long inode = 0;
+        int name = 0;
+        if (std::sscanf(text.c_str(), "%lx-%lx %4s %*s %*s %lu %n", &next.begin, &next.end, rights, &inode, &name) < 4)
+            return {};
+        const std::string_view whose = name == 0 ? "" : text.c_str() + name;
+        if (next.begin >= end) {
+            if (whose == "[stack]" && next.begin - end < room_to_grow)
+                for (Mapping& each : found) each.plain = false;
             break;
         }
-        if (part.end > page_begin) {
-            if (found || rights != "rw-p" || inode != "0" || !name.empty()) return std::nullopt;
-            found = {std::max(part.begin, page_begin), std::min(part.end, page_end)};
-        } else if (name == "[heap]" && page_begin - part.end < room_to_grow) {
-            return std::nullopt;
+        if (next.end <= begin) {
+            near_heap = whose == "[heap]" && begin - next.end < room_to_grow;
+            continue;
         }
+        next.plain = !near_heap && inode == 0 && whose.empty() && std::strcmp(rights, "rw-p") == 0;
+        found.push_back(next);
     }
     return found;
 }
 
-// Memory from `begin` to a mapping that begins at `end`, unless there is some. The system joins both.
+// Memory from `begin` to a mapping that begins at `end`, unless there is some. The system joins both, as a rule.
 bool map_below(std::uintptr_t begin, std::uintptr_t end) {
     if (begin == end) return true;
     void* const there = reinterpret_cast<void*>(begin);
@@ -116,21 +112,25 @@ void unmap(std::uintptr_t begin, std::uintptr_t end) {
     if (begin != end) munmap(reinterpret_cast<void*>(begin), end - begin);
 }
 
-// Moves a page of which a part is mapped, after mapping the rest.
-bool complete(std::uintptr_t begin, std::uintptr_t page, std::size_t& allowance) {
-    const std::optional<Part> part = only_mapping(begin, begin + page);
-    if (!part) return false;
-    const std::optional<std::uintptr_t> used = used_bytes(part->begin, part->end - part->begin);
-    std::size_t left = allowance;
-    if (!used || !is_allowed(*used, page, left) || !map_below(begin, part->begin)) return false;
-    if (extend(part->end, begin + page)) {
-        if (collapse(begin, page)) {
-            allowance = left;
+// What moving a page takes that was not used: nothing where half of it is, unless it has to be mapped first.
+std::uintptr_t cost_of(std::uintptr_t page, std::uintptr_t used, std::uintptr_t unmapped) {
+    return used * 2 >= page ? unmapped : page - used;
+}
+
+// Moves a page of which the mapping has a part, and others have nothing, after mapping the rest.
+bool complete(std::uintptr_t begin, std::uintptr_t end, const Mapping& mapping, std::size_t& allowance) {
+    const std::uintptr_t from = std::max(begin, mapping.begin), to = std::min(end, mapping.end);
+    const std::uintptr_t cost = cost_of(end - begin, used_bytes(from, to), (end - begin) - (to - from));
+    if (!mapping.plain || cost > allowance || !map_below(begin, from)) return false;
+    if (extend(to, end)) {
+        const std::vector<Mapping> now = mappings_in(begin, end);
+        if (now.size() == 1 && now[0].begin <= begin && now[0].end >= end && collapse(begin, end)) {
+            allowance -= cost;
             return true;
         }
-        unmap(part->end, begin + page);
+        unmap(to, end);
     }
-    unmap(begin, part->begin);
+    unmap(begin, from);
     return false;
 }
 
@@ -158,27 +158,42 @@ std::size_t move_to_huge_pages(std::span<const std::byte> memory, std::size_t& a
     if (page == 0 || memory.empty()) return 0;
     const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
     const std::uintptr_t end = begin + memory.size();
-    const auto may_be_moved = [&](std::uintptr_t at, std::size_t& left) {
-        const std::optional<std::uintptr_t> used = used_bytes(at, page);
-        if (!used) return allowance != 0 && complete(at, page, left);
-        return is_allowed(*used, page, left);
-    };
+    const std::uintptr_t first_page = begin / page * page, last_page = (end + page - 1) / page * page;
+    const std::vector<Mapping> mappings = mappings_in(first_page, last_page);
     std::uintptr_t moved = 0;
-    const auto move = [&](std::uintptr_t from, std::uintptr_t to) {
-        if (!collapse(from, to - from)) return false;
+    const auto count = [&](std::uintptr_t from, std::uintptr_t to) {
         moved += std::min(end, to) - std::max(begin, from);
-        return true;
     };
-    for (std::uintptr_t first = begin / page * page, next = first; first < end; first = next + page) {
-        // As many as lie together in one call: each waits until all cores have done something for it. Refused where
-        // one of them is of several mappings: then each for itself.
-        std::size_t left = allowance;
-        for (next = first; next < end && may_be_moved(next, left);) next += page;
-        if (next == first) continue;
-        bool any = move(first, next);
-        if (!any && next - first > page)
-            for (std::uintptr_t at = first; at < next; at += page) any = move(at, at + page) || any;
-        if (any) allowance = left;
+    auto mapping = mappings.begin();
+    for (std::uintptr_t at = first_page, next = at; at < last_page; at = next) {
+        next = at + page;
+        while (mapping != mappings.end() && mapping->end <= at) ++mapping;
+        if (mapping == mappings.end()) break;
+        if (mapping->begin >= next) continue;
+        if (mapping->begin > at || mapping->end < next) {
+            const bool alone = mapping + 1 == mappings.end() || (mapping + 1)->begin >= next;
+            if (alone && complete(at, next, *mapping, allowance)) count(at, next);
+            continue;
+        }
+        // As many as lie together in one call: each waits until all cores have done something for it.
+        std::vector<std::uintptr_t> costs;
+        for (next = at; next < last_page && next + page <= mapping->end; next += page) {
+            const std::uintptr_t cost = cost_of(page, used_bytes(next, next + page), 0);
+            if (cost > allowance) break;
+            allowance -= cost;
+            costs.push_back(cost);
+        }
+        if (next == at) {
+            next = at + page;
+        } else if (collapse(at, next)) {
+            count(at, next);
+        } else {
+            for (std::uintptr_t each = at; each < next; each += page)
+                if (collapse(each, each + page))
+                    count(each, each + page);
+                else
+                    allowance += costs[(each - at) / page];
+        }
     }
     return moved;
 }
@@ -192,11 +207,12 @@ void HugePages::next_use() {
     if (any_huge_) faults_ = page_faults();
 }
 
-// All of it, as far as is known.
+// All of it, as far as is known. What was given back and taken again since shows in faults.
 bool HugePages::is_within_huge(std::span<const std::byte> memory) const {
     return std::any_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
         return range.is_huge && range.huge == range.bytes && range.begin <= memory.data() &&
-               memory.data() + memory.size() <= range.begin + range.bytes;
+               memory.data() + memory.size() <= range.begin + range.bytes &&
+               faults_ - range.faults <= static_cast<std::int64_t>(range.bytes / small_page / 2);
     });
 }
 
@@ -204,7 +220,10 @@ bool HugePages::little_used(std::span<const std::byte> memory) {
     if (!any_huge_) return false;
     Little& little = little_[place_of(memory)];
     if (little.begin != memory.data() || little.bytes != memory.size()) little = {memory.data(), memory.size()};
-    if (little.uses++ % look_around == 0) little.is_huge = is_within_huge(memory);
+    if (little.uses++ % look_around == 0) {
+        next_use();
+        little.is_huge = is_within_huge(memory);
+    }
     return little.is_huge;
 }
 

@@ -88,12 +88,12 @@ public:
         std::int64_t work = 0;   // of the bytes of large messages, on all cores together
     };
 
-    // Messages one after another, from the first to the last.
+    // Messages one after another, from the first to the last. Of a segment where the message is long.
     [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const {
         model::Charges one;
         one.local = {0, 0, Time{}};
         one.way.small.latency = one.way.large.latency = Time{1};
-        const Alike model(group_, call_, whole_, bytes_);
+        const Alike model(group_, call_, whole_, std::min(bytes_, usual_segment));
         return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
     }
 
@@ -345,36 +345,39 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         compare(all, predictor);
         sort();
     }
-    const auto is_near = [&](const Candidate& each, std::int64_t part) {
-        return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / part;
+    auto end = all.end();
+    const Time quickest = all.front().predicted;
+    const auto prefer = [&](const auto& is_preferred) {
+        const auto best = std::find_if(all.begin(), end, is_preferred);
+        if (best != end && best->predicted.ps / 2 <= quickest.ps)
+            end = std::stable_partition(all.begin(), end, is_preferred);
     };
     // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted:
     // pipelines have to promise twice the speed. (Not those of a reduction to one rank, whose segments stay in caches.)
-    const auto is_whole = [&](const Candidate& each) {
-        const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
-        return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
-    };
-    // Of two ranks none hands anything on: parts of a message only change which protocol moves the bytes, and
-    // parameters that were measured at a bad moment tell nonsense about that. (A reduction in parts of 64 KiB takes
-    // twice as long, an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are apart four
-    // times.) Nor is a broadcast where ranks take turns quicker in parts: by scatter and allgather it is predicted to
-    // take 0.8 of the linear one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more.
-    const auto simplicity = [&](const Candidate& each) {
-        return std::pair(group.size == 2 ? predictor.rounds(*each.algorithm, each.tuning) : 0, each.operations);
-    };
-    auto end = all.end();
-    const auto prefer = [&](const auto& is_preferred, std::int64_t part) {
-        const auto best = std::find_if(all.begin(), end, is_preferred);
-        if (best != end && is_near(*best, part)) end = std::stable_partition(all.begin(), end, is_preferred);
-    };
     const bool takes_turns = charges.host_cores != 0;
-    if (takes_turns && call.what != Collective::reduce) prefer(is_whole, 1);
-    if (group.size == 2 || (takes_turns && call.what == Collective::broadcast)) {
-        auto fewest = simplicity(all.front());
-        for (const Candidate& each : all) fewest = std::min(fewest, simplicity(each));
-        prefer([&](const Candidate& each) { return simplicity(each) == fewest; }, 1);
+    if (takes_turns && call.what != Collective::reduce)
+        prefer([&](const Candidate& each) {
+            const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
+            return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
+        });
+    // Nor is a broadcast quicker there in parts: by scatter and allgather it is predicted to take 0.8 of the linear
+    // one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more. And of two ranks of a host none
+    // hands anything on: more rounds or parts of a message only change which protocol moves the bytes, and parameters
+    // that were measured at a bad moment tell nonsense about that. (A reduction in parts of 64 KiB takes twice as long,
+    // an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are apart four times.)
+    const bool are_two = group.size == 2 && on_one_host(group);
+    if (are_two || (takes_turns && call.what == Collective::broadcast)) {
+        for (Candidate& each : all)
+            if (are_two) each.rounds = predictor.rounds(*each.algorithm, each.tuning);
+        const auto simplicity = [](const Candidate& each) { return std::pair(each.rounds, each.operations); };
+        const auto simplest = std::min_element(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
+            return simplicity(a) < simplicity(b);
+        });
+        prefer([&, least = simplicity(*simplest)](const Candidate& each) { return simplicity(each) == least; });
     }
-    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) { return is_near(each, 8); });
+    const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) {
+        return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;
+    });
     // Where ranks take turns, a round more is a turn more for everybody: more than its latency, which others' work
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
     std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));

@@ -19,12 +19,14 @@ struct Candidate {
     Time predicted;                // from the common beginning to the last rank's end
     std::uint64_t operations = 0;  // of all ranks, about
     bool walked = false;           // the schedule of all ranks; else it is taken from smaller groups of the same kind
+    std::int64_t rounds = 0;       // of two ranks of a host: messages one after another
 };
 
 // The best first: of those within an eighth of the quickest the one with the fewest operations, each of which may cost
 // what no model knows; then by time. (Where ranks take turns on cores, the one with the fewest rounds before that; and
-// one in segments, but for reduce, only when it is predicted to take less than two thirds of the others' time.) The
-// same on every rank: integers throughout, and of the call only what all ranks know and what belongs to a Ranking's
+// one in segments, but for reduce, or a broadcast in parts only when it is predicted to take less than half of the
+// others' time. So it is with everything between two ranks of a host that has not the fewest rounds and operations.)
+// The same on every rank: integers throughout, and of the call only what all ranks know and what belongs to a Ranking's
 // key, so that it does not matter which call came first. Where blocks are known to some alone (gatherv, scatterv,
 // alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each. Schedules of up to
 // most_walked ranks are walked as they are. So are those of more that have few operations, as trees have, and of the

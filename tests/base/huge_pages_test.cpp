@@ -238,8 +238,33 @@ TEST(HugePagesTest, WhatHasOneEndLowAndOneHighIsCompletedAtBoth) {
     std::size_t allowance = page;
     EXPECT_EQ(move_patiently(used, allowance, used.size()), may_use_huge_pages());
     EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? page : 0u);
-    EXPECT_EQ(allowance, page) << "more than half of it was in use";
+    EXPECT_EQ(allowance, may_use_huge_pages() ? page - 3 * page / 8 : page) << "what was not mapped";
     EXPECT_TRUE(memory.holds(page / 8, used.size()));
+}
+
+// The system says that it has moved the page in the middle as well.
+TEST(HugePagesTest, APageOfTwoMappingsDoesNotCount) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    ASSERT_EQ(madvise(used.data() + page + page / 2, 2 * page + page / 2, MADV_DONTFORK), 0);
+    std::size_t allowance = page;
+    EXPECT_EQ(move_patiently(used, allowance, 3 * page), may_use_huge_pages());
+    EXPECT_EQ(move_to_huge_pages(used, allowance), may_use_huge_pages() ? 3 * page : 0u);
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 3 * page : 0u);
+    EXPECT_EQ(allowance, page);
+}
+
+// What is not moved costs nothing: neither a page that is little used and of two mappings, nor one that is refused.
+TEST(HugePagesTest, OnlyWhatIsMovedIsTakenOff) {
+    Memory memory(3 * page);
+    const auto used = memory.touch(0, 2 * page + page / 8);
+    ASSERT_EQ(mprotect(memory.all().data() + 2 * page + page / 8, page - page / 8, PROT_NONE), 0);
+    for (int look = 0; look < 4; ++look) {
+        std::size_t allowance = 4 * page;
+        EXPECT_EQ(move_patiently(used, allowance, 2 * page), may_use_huge_pages());
+        EXPECT_EQ(allowance, 4 * page);
+    }
+    EXPECT_EQ(memory.account("AnonHugePages"), may_use_huge_pages() ? 2 * page : 0u);
 }
 
 // Somebody else's memory in the same page, or a guard: nothing is done, and nothing stays behind.
@@ -306,6 +331,22 @@ TEST(HugePagesTest, LittleNeverMovesByItselfButIsSeenInOthers) {
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
     EXPECT_EQ(uses_until_huge(pages, little) != 0, may_use_huge_pages());
     EXPECT_EQ(pages.used(used.subspan(page, HugePages::least / 4)), may_use_huge_pages()) << "at once";
+}
+
+// What lay there is gone, and so is what was known of it.
+TEST(HugePagesTest, OtherMemoryWhereSomethingWasHugeIsNot) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    HugePages pages;
+    std::size_t none = 0;
+    EXPECT_EQ(move_patiently(used, none, used.size()), may_use_huge_pages());
+    EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
+    ASSERT_EQ(mmap(used.data(), used.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+              used.data());
+    (void)memory.touch(0, 4 * page);
+    EXPECT_FALSE(pages.used(used.subspan(page, HugePages::least / 4)));
+    pages.next_use();
+    EXPECT_FALSE(pages.used(used.first(page)));
 }
 
 // Of memory that begins in a page which it shares with something else the beginning is not, whatever the rest is.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 
 namespace loom::coll {
 namespace {
@@ -18,6 +19,18 @@ TEST(PageVector, TakesNothingOfTheProgramsHeap) {
     EXPECT_EQ(during.uordblks, before.uordblks);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.data()) % static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE)), 0u);
     EXPECT_EQ(large.back(), 1.5);
+}
+
+// Of what malloc gave back it would keep blocks of that size in its heap.
+TEST(PageVector, LeavesTheNextLargeBlockItsOwnPages) {
+    { const PageVector<char> large(16 << 20); }
+    const auto before = mallinfo2();
+    void* const block = std::malloc(8 << 20);
+    const auto during = mallinfo2();
+    std::free(block);
+
+    if (before.arena == 0) GTEST_SKIP() << "a sanitizer's malloc";
+    EXPECT_EQ(during.hblks, before.hblks + 1);
 }
 
 }  // namespace

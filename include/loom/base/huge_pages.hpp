@@ -15,13 +15,13 @@ namespace loom {
 
 // Moves the memory into huge pages, and with it whatever else the program has in them, where at least half of one is in
 // use already: so it takes at most twice as much as before. What it holds and where it lies do not change, and other
-// threads may use it meanwhile. Costs half a millisecond a page, and some hundred microseconds for itself on a busy
-// machine. Returns how many bytes of it are in huge pages then.
+// threads may use it meanwhile. Costs half a millisecond a page, some hundred microseconds for itself on a busy
+// machine, and half a microsecond for each mapping of the process. Returns how many bytes of it are in huge pages then.
 //
 // `allowance`: bytes that may be used beyond that; what is taken is taken off. A page of which less than half is in use
-// comes out of it, and so does one at an end of the program's mapping, beyond which nothing is mapped (the heap, the
-// stack and their surroundings are left alone): the rest of it becomes part of that mapping, and stays when the program
-// gives its memory back.
+// comes out of it, and so does what a page lacks at an end of the program's mapping, beyond which nothing is mapped
+// (the heap, the stack and their surroundings are left alone): the rest of it becomes part of that mapping, and stays
+// when the program gives its memory back.
 std::size_t move_to_huge_pages(std::span<const std::byte> memory, std::size_t& allowance);
 std::size_t move_to_huge_pages(std::span<const std::byte> memory);  // without any
 

@@ -16,8 +16,9 @@ uint32_t loom_lend(struct ibv_qp* qp, const void* memory, size_t bytes);
 /* Ends it. Each loan must be ended once, when the peer has read or will not read any more. */
 void loom_take_back(struct ibv_qp* qp, uint32_t loan);
 
-/* Advice, in the send_flags of an RDMA read or write: nobody will look at the bytes soon, or they are more than the
-   caches hold. Inside a host, between memory of which one is shared, they are then stored past the caches. */
+/* Advice, in the send_flags of an RDMA read or write: nobody will look at the bytes soon, they are more than the caches
+   hold, or whoever looks has a cache far from ours. Inside a host, between memory of which one is shared, they are then
+   stored past the caches. */
 #define LOOM_SEND_PAST_CACHES (1u << 30)
 
 #ifdef __cplusplus

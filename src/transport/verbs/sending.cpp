@@ -21,6 +21,20 @@ ibv_sge piece(const void* address, std::uint64_t bytes, std::uint32_t key) {
     return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
 }
 
+ibv_send_wr write_of(std::span<ibv_sge> pieces, const Place& to, unsigned flags, std::uint64_t id) {
+    ibv_send_wr request;
+    request.wr_id = id;
+    request.next = nullptr;
+    request.sg_list = pieces.data();
+    request.num_sge = static_cast<int>(pieces.size());
+    request.opcode = IBV_WR_RDMA_WRITE;
+    request.send_flags = flags;
+    request.imm_data = 0;
+    request.wr.rdma.remote_addr = to.address;
+    request.wr.rdma.rkey = to.key;
+    return request;
+}
+
 // Puts a frame together; `to` has room for it.
 void compose(std::byte* to, std::uint64_t mark, Kind kind, Tag tag, std::span<const std::byte> payload) {
     const std::uint64_t first = mark ^ describe(kind, payload.size());
@@ -58,17 +72,8 @@ void VerbsTransport::post(Peer& peer, ibv_send_wr& request) {
 
 void VerbsTransport::post_write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, std::uint32_t key,
                                 unsigned flags, std::uint64_t id) {
-    ibv_send_wr request;
-    request.wr_id = id;
-    request.next = nullptr;
-    request.sg_list = pieces.data();
-    request.num_sge = static_cast<int>(pieces.size());
-    request.opcode = IBV_WR_RDMA_WRITE;
-    request.send_flags = flags;
-    request.imm_data = 0;
-    request.wr.rdma.remote_addr = address;
-    request.wr.rdma.rkey = key;
-    post_stores(peer, request);
+    ibv_send_wr request = write_of(pieces, {address, key, false}, flags, id);
+    post(peer, request);
 }
 
 // Wakes a peer that sleeps. Apart from the frame, so that whoever polls sees that at once and needs no thread for it.
@@ -133,10 +138,10 @@ void VerbsTransport::write_frame(Peer& peer, Kind kind, Tag tag, std::span<const
     if (wake && !peer.far) ring_bell(peer);
 }
 
-// A write, which on the software HCA is our stores into the memory of a peer of this host.
+// A write into shared memory: on the software HCA and inside a host our stores.
 void VerbsTransport::post_stores(Peer& peer, ibv_send_wr& request) {
     const unsigned past_caches = peer.far ? 0 : device_.adapter.functions.past_caches;
-    const std::uint64_t lines = request.num_sge == 0 ? 0 : request.sg_list->length / line;
+    const std::uint64_t lines = request.sg_list->length / line;
     if (lines < least_timed_lines || past_caches == 0 || (request.send_flags & past_caches) != 0)
         return post(peer, request);
     switch (peer.stores.next()) {
@@ -261,7 +266,7 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     message.note = lent != 0 ? 1 : 0;
     if (lent != 0) lend(peer, message, lent, ready.reference);
     if (peer.lost || lent == message.bytes) return false;
-    write_data(peer, message, lent, ready.address, static_cast<std::uint32_t>(ready.key));
+    write_data(peer, message, lent, {ready.address, static_cast<std::uint32_t>(ready.key), ready.shared != 0});
     send_control(peer, Kind::written, message.tag, Reference{ready.reference});
     return !peer.lost && is_over(message);
 }
@@ -317,7 +322,8 @@ void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::ui
         if (way == FarCache::Way::other) return;
         const auto begin = way == FarCache::Way::timed ? Clock::now() : Clock::time_point();
         lent.pieces[i] = f.lend(peer.qp.get(), piece.data(), piece.size());
-        if (way == FarCache::Way::timed) peer.pages.took(piece.size() / 4096, Clock::now() - begin);
+        if (way == FarCache::Way::timed && lent.pieces[i] != 0)
+            peer.pages.took(piece.size() / 4096, Clock::now() - begin);
     }
 }
 
@@ -382,21 +388,25 @@ void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Rea
     if (ready.bytes != message->bytes) return lose(peer, "it sent an advance to another receive");
     peer.unread |= kind_of_advance(*message);
     message->note = 0;
-    write_data(peer, *message, 0, ready.address, static_cast<std::uint32_t>(ready.key));
+    write_data(peer, *message, 0, {ready.address, static_cast<std::uint32_t>(ready.key), ready.shared != 0});
     send_control(peer, Kind::written, message->tag, Reference{ready.reference});
     if (!peer.lost) take_completions();
 }
 
 // Starts the writes of a message's data. Calls nobody back.
-void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address,
-                                std::uint32_t key) {
+void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to) {
     const Registration& source = *sources_[&message];
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
         ibv_sge part = piece(message.data + done, now, source.mr->lkey);
         ++message.note;
-        post_write(peer, {&part, 1}, address + done, key, IBV_SEND_SIGNALED | advice_for(message),
-                   reinterpret_cast<std::uint64_t>(&message));
+        ibv_send_wr request =
+            write_of({&part, 1}, {to.address + done, to.key, to.shared}, IBV_SEND_SIGNALED | advice_for(message),
+                     reinterpret_cast<std::uint64_t>(&message));
+        if (to.shared)
+            post_stores(peer, request);
+        else
+            post(peer, request);
     }
 }
 
@@ -445,7 +455,7 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
     ++large_sends_;
     sources_[&message] = &registrations_.acquire(data, false);
     peer.writing.push(message);
-    write_data(peer, message, 0, where.address + offset, static_cast<std::uint32_t>(where.key));
+    write_data(peer, message, 0, {where.address + offset, static_cast<std::uint32_t>(where.key), false});
     return is_over(message);
 }
 

@@ -86,6 +86,13 @@ struct alignas(64) Peer {
     MessageList reading;          // large ones that we read ourselves: they have met their message
 };
 
+// Where a peer's memory is written.
+struct Place {
+    std::uint64_t address;
+    std::uint32_t key;
+    bool shared;  // with plain stores, inside a host
+};
+
 // Where a peer's next frame begins, and what its first word is then: all that a look in vain needs.
 struct Watch {
     const std::uint64_t* word = nullptr;
@@ -152,7 +159,7 @@ private:
     [[nodiscard]] unsigned advice_for(const Message& message) const {  // a flag of a request
         return message.past_caches ? device_.adapter.functions.past_caches : 0;
     }
-    void write_data(Peer& peer, Message& message, std::uint64_t from, std::uint64_t address, std::uint32_t key);
+    void write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to);
     bool is_over(Message& message);
     bool write_large(Peer& peer, Message& message, const Ready& ready);
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
