@@ -25,9 +25,10 @@ TEST(PageVector, TakesNothingOfTheProgramsHeap) {
 TEST(PageVector, LeavesTheNextLargeBlockItsOwnPages) {
     { const PageVector<char> large(16 << 20); }
     const auto before = mallinfo2();
-    void* const block = std::malloc(8 << 20);
+    auto* const block = static_cast<volatile char*>(std::malloc(8 << 20));
+    block[0] = 1;
     const auto during = mallinfo2();
-    std::free(block);
+    std::free(const_cast<char*>(block));
 
     if (before.arena == 0) GTEST_SKIP() << "a sanitizer's malloc";
     EXPECT_EQ(during.hblks, before.hblks + 1);
