@@ -347,24 +347,27 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     }
     auto end = all.end();
     const Time quickest = all.front().predicted;
-    const auto prefer = [&](const auto& is_preferred) {
+    const auto prefer = [&](const auto& is_preferred, std::int64_t times) {
         const auto best = std::find_if(all.begin(), end, is_preferred);
-        if (best != end && best->predicted.ps / 2 <= quickest.ps)
+        if (best != end && best->predicted.ps / times <= quickest.ps)
             end = std::stable_partition(all.begin(), end, is_preferred);
     };
     // Where ranks take turns, a segment waits for a turn of each rank on its way, which costs more than is predicted:
     // pipelines have to promise twice the speed. (Not those of a reduction to one rank, whose segments stay in caches.)
     const bool takes_turns = charges.host_cores != 0;
     if (takes_turns && call.what != Collective::reduce)
-        prefer([&](const Candidate& each) {
-            const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
-            return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
-        });
+        prefer(
+            [&](const Candidate& each) {
+                const std::uint64_t segment = each.algorithm->always_cuts ? usual_segment : together;
+                return together <= (each.tuning.segment != 0 ? each.tuning.segment : segment);
+            },
+            2);
     // Nor is a broadcast quicker there in parts: by scatter and allgather it is predicted to take 0.8 of the linear
     // one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more. And of two ranks of a host none
     // hands anything on: more rounds or parts of a message only change which protocol moves the bytes, and parameters
-    // that were measured at a bad moment tell nonsense about that. (A reduction in parts of 64 KiB takes twice as long,
-    // an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are apart four times.)
+    // that were measured at a bad moment tell nonsense about that, by a factor of two and more. (A reduction in parts
+    // of 64 KiB takes twice as long, an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are
+    // apart four times.)
     const bool are_two = group.size == 2 && on_one_host(group);
     if (are_two || (takes_turns && call.what == Collective::broadcast)) {
         for (Candidate& each : all)
@@ -373,7 +376,8 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
         const auto simplest = std::min_element(all.begin(), all.end(), [&](const Candidate& a, const Candidate& b) {
             return simplicity(a) < simplicity(b);
         });
-        prefer([&, least = simplicity(*simplest)](const Candidate& each) { return simplicity(each) == least; });
+        prefer([&, least = simplicity(*simplest)](const Candidate& each) { return simplicity(each) == least; },
+               are_two ? 4 : 2);
     }
     const auto near = std::partition_point(all.begin(), end, [&](const Candidate& each) {
         return each.predicted.ps - all.front().predicted.ps <= all.front().predicted.ps / 8;

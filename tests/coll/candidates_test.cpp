@@ -117,14 +117,14 @@ TEST(Candidates, OnCrowdedHostsMessagesAreCutOnlyIfThatPromisesMuch) {
 }
 
 // Nobody hands parts of it on, and what is measured of protocols changes with the minute.
-TEST(Candidates, BetweenTwoRanksAMessageTravelsAsOneUnlessPartsPromiseTwiceTheSpeed) {
+TEST(Candidates, BetweenTwoRanksAMessageTravelsAsOneUnlessPartsPromiseMuch) {
     Given given(2);
     given.charges.way.limit = 16'384;
     given.charges.way.small = {};
     given.charges.way.large.send_byte = 60;
     unsigned undecided = 0;
     for (const std::int64_t ps : {40, 60, 80, 100})
-        for (const std::int64_t latency : {0, 1'000'000, 2'000'000, 4'000'000})
+        for (const std::int64_t latency : {0, 1'000'000, 4'000'000, 20'000'000})
             for (const Collective what :
                  {Collective::broadcast, Collective::reduce, Collective::scan, Collective::exscan,
                   Collective::allgather, Collective::alltoall, Collective::gather}) {
@@ -139,9 +139,9 @@ TEST(Candidates, BetweenTwoRanksAMessageTravelsAsOneUnlessPartsPromiseTwiceTheSp
                     best = std::min(best, each.predicted.ps);
                     if (each.operations == least) single = std::min(single, each.predicted.ps);
                 }
-                undecided += single > best && single <= 2 * best;
+                undecided += single > best && single <= 4 * best;
 
-                EXPECT_EQ(ranked.front().operations == least, single <= 2 * best) << ps << " " << latency;
+                EXPECT_EQ(ranked.front().operations == least, single <= 4 * best) << ps << " " << latency;
             }
     EXPECT_GE(undecided, 4u) << "the case is none";
 }
