@@ -19,20 +19,21 @@ struct Candidate {
     Time predicted;                // from the common beginning to the last rank's end
     std::uint64_t operations = 0;  // of all ranks, about
     bool walked = false;           // the schedule of all ranks; else it is taken from smaller groups of the same kind
-    std::int64_t rounds = 0;       // of two ranks of a host: messages one after another
+    std::int64_t rounds = 0;       // messages one after another, where that decides; else 0
 };
 
 // The best first: of those within an eighth of the quickest the one with the fewest operations, each of which may cost
 // what no model knows; then by time. (Where ranks take turns on cores, the one with the fewest rounds before that; and
-// one in segments, but for reduce, or a broadcast in parts only when it is predicted to take less than half of the
-// others' time. So it is with everything between two ranks of a host that has not the fewest rounds and operations.)
-// The same on every rank: integers throughout, and of the call only what all ranks know and what belongs to a Ranking's
-// key, so that it does not matter which call came first. Where blocks are known to some alone (gatherv, scatterv,
-// alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each. Schedules of up to
-// most_walked ranks are walked as they are. So are those of more that have few operations, as trees have, and of the
-// others those that may be the best; the rest is taken from smaller groups of the same kind (whole hosts are left out),
-// whose growth from one to the next is taken to go on. Long segmented messages likewise. Cost: some 100 us for 8 ranks;
-// for more what is walked is bounded by a count of operations: 5 to 20 ms for 256 ranks, up to 60 for 1,024.
+// one in segments, but for reduce, a broadcast in parts or an allgather by way of others only when it is predicted to
+// take less than half of the others' time. So it is with everything between two ranks of a host that has not the fewest
+// rounds and operations.) The same on every rank: integers throughout, and of the call only what all ranks know and
+// what belongs to a Ranking's key, so that it does not matter which call came first. Where blocks are known to some
+// alone (gatherv, scatterv, alltoallv, the neighbour ones with blocks) they are taken to be of usual_block bytes each.
+// Schedules of up to most_walked ranks are walked as they are. So are those of more that have few operations, as trees
+// have, and of the others those that may be the best; the rest is taken from smaller groups of the same kind (whole
+// hosts are left out), whose growth from one to the next is taken to go on. Long segmented messages likewise. Cost:
+// some 100 us for 8 ranks; for more what is walked is bounded by a count of operations: 5 to 20 ms for 256 ranks, up to
+// 60 for 1,024.
 [[nodiscard]] std::vector<Candidate> candidates(const Group& group, const Call& call, const model::Charges& charges);
 
 inline constexpr std::uint64_t usual_block = 4096;

@@ -116,6 +116,30 @@ TEST(Candidates, OnCrowdedHostsMessagesAreCutOnlyIfThatPromisesMuch) {
     EXPECT_GE(undecided, 1u) << "the case is none";
 }
 
+// Each rank on the way has to have its turn.
+TEST(Candidates, OnCrowdedHostsBlocksComeAtOnceUnlessAnotherWayPromisesMuch) {
+    Given given = crowded(8);
+    unsigned undecided = 0;
+    for (const std::int64_t latency : {0, 2'000'000, 20'000'000})
+        for (const std::int64_t shared : {0, 40, 90, 200})
+            for (const std::uint64_t bytes : {std::uint64_t{32} << 10, std::uint64_t{1} << 20}) {
+                given.charges.way.small.latency = given.charges.way.large.latency = Time{latency};
+                given.charges.way.shared_byte = shared;
+                given.charges.way.large.send = Time{latency / 4};
+                const std::vector<Candidate> ranked = given.rank(Collective::allgather, bytes);
+                std::int64_t linear = 0, best = INT64_MAX;
+                for (const Candidate& each : ranked) {
+                    best = std::min(best, each.predicted.ps);
+                    if (each.algorithm->name == "linear") linear = each.predicted.ps;
+                }
+                undecided += linear > best && linear <= 2 * best;
+
+                EXPECT_EQ(ranked.front().algorithm->name == "linear", linear / 2 <= best)
+                    << latency << " " << shared << " " << bytes << " " << linear << " " << best;
+            }
+    EXPECT_GE(undecided, 2u) << "the case is none";
+}
+
 // Nobody hands parts of it on, and what is measured of protocols changes with the minute.
 TEST(Candidates, BetweenTwoRanksAMessageTravelsAsOneUnlessPartsPromiseMuch) {
     Given given(2);
