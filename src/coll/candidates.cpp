@@ -363,14 +363,14 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
             },
             2);
     // Nor is a broadcast quicker there in parts: by scatter and allgather it is predicted to take 0.8 of the linear
-    // one's time on 4 ranks of 2 cores, and takes 1.1, on 8 twice as long and more. And of two ranks of a host none
+    // one's time on 4 ranks of 2 cores, and takes 1.1, on 8 1.5 to 2.8 times as long. And of two ranks of a host none
     // hands anything on: more rounds or parts of a message only change which protocol moves the bytes, and parameters
     // that were measured at a bad moment tell nonsense about that, by a factor of two and more. (A reduction in parts
     // of 64 KiB takes twice as long, an allreduce of 1 MiB of which each rank combines half 1.3 times, where caches are
-    // apart four times.)
+    // apart 2.6 times.)
     const bool are_two = group.size == 2 && on_one_host(group);
-    // Nor do blocks that others hand on arrive sooner there (1 MiB of 8 ranks on 2 cores: 2.4 ms at once, 4 to 6 in
-    // trees).
+    // Nor do blocks that others hand on arrive sooner there (1 MiB of 8 ranks on 2 cores: 3.0 ms at once, 4.2 and
+    // 6.1 in trees).
     const bool are_blocks = takes_turns && (call.what == Collective::allgather || call.what == Collective::allgatherv);
     if (are_two || are_blocks || (takes_turns && call.what == Collective::broadcast)) {
         for (Candidate& each : all)

@@ -27,7 +27,7 @@ struct CoreSet {
 // Once between two looks. A pause instruction or a system call.
 void pause(Waiting how);
 
-// The pauses of one wait. A long one sleeps now and then even where every rank has a core, for some 50 us after a
+// The pauses of one wait. A long one sleeps now and then even where every rank has a core, for some 75 us after a
 // millisecond or more: the HCA's thread comes and goes more often than slices end, Linux (6.18) gives the core back to
 // the one that spins each time, and kernel threads of that core had no turn for 0.4 s and longer. A rank that moved its
 // memory to huge pages, which needs one of every core, waited for them, and everybody for that rank.

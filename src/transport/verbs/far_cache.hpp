@@ -47,7 +47,7 @@ inline constexpr FarCache stores_in_far_cache{std::chrono::nanoseconds(0), std::
 inline constexpr std::uint64_t least_timed_lines = 48;  // of fewer many are still on their way when the clock is read
 
 // Putting 8 pages into a pipe takes 1.0 us, 64 2.9; where caches are apart 1.7 and 6.0. An exchange of 32 KiB takes 3.8
-// and 6.4 then; when the reader has the kernel find the pages, 4.3 and 5.1.
+// and 6.4 then; 5.1 when the reader has the kernel find the pages.
 inline constexpr FarCache pages_in_far_cache{std::chrono::nanoseconds(1000), std::chrono::nanoseconds(60)};
 
 }  // namespace loom::transport
