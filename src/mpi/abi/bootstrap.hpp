@@ -30,6 +30,7 @@ public:
     // Instead of the next fence, whichever that is for the others; no fence may follow. Nothing is done where a fence
     // said already that someone gave up.
     void give_up(std::string_view why);
+    [[nodiscard]] MPI_Comm comm() const { return comm_; }  // the duplicate: collectives alone are called on it
 
 private:
     std::vector<int> meet(int mine);

@@ -83,6 +83,7 @@ struct Library {
     std::unique_ptr<transport::Transport> transport;
     std::unique_ptr<coll::World> world;
     transport::Waiting waiting = transport::Waiting::yield;
+    MPI_Comm silent = MPI_COMM_NULL;  // all ranks, the bootstrap's own: no messages are sent on it
 
     bool threads = false;  // MPI_THREAD_MULTIPLE: everything of ours is behind the lock
     std::recursive_mutex lock;

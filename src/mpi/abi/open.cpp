@@ -57,6 +57,7 @@ void open_world() {
         all.remark = error.what();
         return;
     }
+    all.silent = bootstrap->comm();
     all.bootstrap = std::move(bootstrap);
     all.progress = all.world->progress_state().how;
     all.waiting = all.transport->waiting();

@@ -80,6 +80,60 @@ void wide_receive_while_broadcasting(const Wardrobe&) {
 }
 #endif
 
+// Rank 0 waits in a collective of ours while the last rank receives what it sent: the MPI library's handshake needs
+// rank 0 to make progress in MPI, on the network and not only with itself.
+void sends_finished_while_waiting(const Wardrobe&) {
+    const int rank = rank_in(MPI_COMM_WORLD), last = size_of(MPI_COMM_WORLD) - 1;
+    for (const int bytes : {4'000, 16'000, 200'000, 4'000'000}) {
+        std::vector<char> data(static_cast<std::size_t>(bytes), rank == 0 ? 'x' : '-');
+        MPI_Request sent = MPI_REQUEST_NULL, met = MPI_REQUEST_NULL;
+        if (rank == 0) MPI_Isend(data.data(), bytes, MPI_CHAR, last, 7, MPI_COMM_WORLD, &sent);
+        if (rank == last) MPI_Recv(data.data(), bytes, MPI_CHAR, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Ibarrier(MPI_COMM_WORLD, &met);
+        if (bytes > 100'000) {
+            int flag = 0;  // the same through tests
+            while (flag == 0) MPI_Test(&met, &flag, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Wait(&met, MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&sent, MPI_STATUS_IGNORE);
+        if (rank == last) expect(data.back() == 'x', "the message is wrong");
+    }
+}
+
+// The same with a message that waits to be received: a probe that finds it must not keep MPI from its work.
+void sends_finished_beside_an_early_message(const Wardrobe& wardrobe) {
+    const int rank = rank_in(MPI_COMM_WORLD), last = size_of(MPI_COMM_WORLD) - 1;
+    int early = 4;
+    if (rank == last) MPI_Send(&early, 1, MPI_INT, 0, 8, MPI_COMM_WORLD);
+    sends_finished_while_waiting(wardrobe);
+    if (rank == 0) MPI_Recv(&early, 1, MPI_INT, last, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+// The last rank closes an epoch on a window of rank 0, which waits in a collective of ours.
+void windows_closed_while_waiting(const Wardrobe&) {
+    const int rank = rank_in(MPI_COMM_WORLD), last = size_of(MPI_COMM_WORLD) - 1;
+    std::vector<int> shown(20'000, 0), put(20'000, 6);
+    const auto bytes = static_cast<int>(shown.size() * sizeof(int));
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Win_create(shown.data(), bytes, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    if (rank == last) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Put(put.data(), 20'000, MPI_INT, 0, 0, 20'000, MPI_INT, window);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Request met = MPI_REQUEST_NULL;
+    MPI_Ibarrier(MPI_COMM_WORLD, &met);
+    MPI_Wait(&met, MPI_STATUS_IGNORE);
+    if (rank == 0) {
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        const bool arrived = shown.front() == 6 && shown.back() == 6;
+        MPI_Win_unlock(0, window);
+        expect(arrived, "what was put is not there");
+    }
+    MPI_Win_free(&window);
+}
+
 // A window in which rank 0 waits until the last has opened it, too.
 void windows_while_broadcasting(const Wardrobe&) {
     int shown = 0;
@@ -323,6 +377,9 @@ const std::vector<Scenario>& scenarios() {
         {"wide_receive_while_broadcasting", wide_receive_while_broadcasting, 2},
         {"duplicates_with_info", duplicates_with_info, 1},
 #endif
+        {"sends_finished_while_waiting", sends_finished_while_waiting, 2},
+        {"sends_finished_beside_an_early_message", sends_finished_beside_an_early_message, 2},
+        {"windows_closed_while_waiting", windows_closed_while_waiting, 2},
         {"windows_while_broadcasting", windows_while_broadcasting, 2},
         {"receive_while_broadcasting", receive_while_broadcasting, 2},
         {"blocking_collective_while_broadcasting", blocking_collective_while_broadcasting, 1},
