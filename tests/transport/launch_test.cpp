@@ -161,6 +161,21 @@ TEST(Launch, ARankKilledBeforeAFenceIsAnErrorAtTheOthers) {
     for (const std::uint32_t rank : {0, 1, 3}) EXPECT_EQ(outcome.ranks[rank].exit_code, 5);
 }
 
+// Peers may hear of a kill before the system has taken the killed process down.
+TEST(Launch, AKilledRankCountsBeforeOneThatEndedEarlier) {
+    const LaunchOutcome outcome = launch(processes(2, [](Rank me) {
+        const auto bootstrap = find_bootstrap();
+        bootstrap->fence();
+        if (me == Rank{0}) return 7;
+        while (!bootstrap->lost()) std::this_thread::yield();
+        raise(SIGKILL);
+        return 0;
+    }));
+
+    EXPECT_EQ(outcome.exit_code(), 128 + SIGKILL);
+    EXPECT_EQ(outcome.first_failed, Rank{1});
+}
+
 TEST(Launch, LostTellsOfARankThatEndsUnfinished) {
     for (const bool killed : {true, false}) {
         const LaunchOutcome outcome = launch(processes(3, [killed](Rank me) {

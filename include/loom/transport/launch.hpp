@@ -57,12 +57,12 @@ struct RankEnd {
 
 struct LaunchOutcome {
     std::vector<RankEnd> ranks;
-    std::optional<Rank> first_failed;  // in time
+    std::optional<Rank> first_failed;  // in time, but a rank that somebody killed comes before those that only ended
     bool timed_out = false;
     bool output_lost = false;  // some could not be written where it should go; RankOutput::tagged only
     double seconds = 0;
 
-    // 0; that of the rank that failed first; 124 when the time was up; 2 when all is well but for lost output.
+    // 0; that of `first_failed`; 124 when the time was up; 2 when all is well but for lost output.
     [[nodiscard]] int exit_code() const;
 };
 

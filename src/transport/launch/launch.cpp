@@ -170,7 +170,7 @@ private:
     void wait();
     void enforce();
     [[nodiscard]] int milliseconds_left() const;
-    void signal_all(int signal) const;
+    void signal_all(int signal);
     void on_signal(int signal);
     void end_within(std::chrono::milliseconds time);
     void read_socket(Rank rank);
@@ -178,6 +178,7 @@ private:
     void flush(Member& member);
     [[nodiscard]] bool was_killed(Rank rank) const;
     void reap(Rank rank);
+    void fail(Rank rank);
     bool copy_output(Stream& stream);
     bool print(const Stream& stream, const std::string& text);
     void drain_output();
@@ -198,6 +199,7 @@ private:
     std::vector<char> buffer_ = std::vector<char>(most_packet_bytes);
     std::optional<Clock::time_point> give_up_, terminate_, kill_;
     bool told_to_stop_ = false;
+    bool signalled_ = false;  // ranks got a signal from us
 };
 
 // A terminal is read by us: only one process group may, and the ranks have their own.
@@ -322,7 +324,8 @@ bool Job::was_killed(Rank rank) const {
            info.si_pid != 0 && info.si_code != CLD_EXITED;
 }
 
-void Job::signal_all(int signal) const {
+void Job::signal_all(int signal) {
+    signalled_ = true;
     for (const Member& member : members_)
         if (member.running) kill(-member.process.pid, signal);
 }
@@ -419,9 +422,16 @@ void Job::reap(Rank rank) {
     end.unfinished = end.joined && !exchange_.finished(rank);
     exchange_.ended(rank, describe(end), !end.failed() && !end.joined);
     if (end.failed() || end.unfinished) remark("rank " + std::to_string(rank.value) + " " + describe(end));
-    if (!end.failed() || outcome_.first_failed) return;
-    outcome_.first_failed = rank;
-    end_within(launch_.grace);
+    if (end.failed()) fail(rank);
+}
+
+// The first in time counts, but for one that was killed by somebody else: peers hear of a killed rank from their
+// adapters, sometimes before the system has taken all of it down, and end with an exit code of their own.
+void Job::fail(Rank rank) {
+    const auto first = outcome_.first_failed;
+    const auto killed_by_others = [&](Rank which) { return outcome_.ranks[which.value].signal != 0 && !signalled_; };
+    if (!first || (outcome_.ranks[first->value].signal == 0 && killed_by_others(rank))) outcome_.first_failed = rank;
+    if (!first) end_within(launch_.grace);
 }
 
 // False when there will be no more.
