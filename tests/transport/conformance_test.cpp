@@ -53,12 +53,14 @@ TEST_P(Conformance, Verbs) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Conformance, testing::Values(1, 2, 3, 5, 8, 16));
 
-// Rings so small that they wrap and run out of credit all the time; no eager messages; every registration anew; every
-// rank talked to as if it were on another host.
+// Rings so small that they wrap and run out of credit all the time; no eager messages; next to no early ones; every
+// registration anew; every rank talked to as if it were on another host.
 TEST(ConformanceOfSettings, Verbs) {
     for (const Settings& settings :
          {Settings{{"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}, Settings{{"LOOM_EAGER", "0"}},
-          Settings{{"LOOM_REGISTRATION_CACHE", "off"}}, Settings{{"LOOM_HOSTS", "each"}},
+          Settings{{"LOOM_EARLY", "0"}}, Settings{{"LOOM_EARLY", "3000"}, {"LOOM_RING", "4096"}},
+          Settings{{"LOOM_EARLY", "0"}, {"LOOM_HOSTS", "each"}}, Settings{{"LOOM_REGISTRATION_CACHE", "off"}},
+          Settings{{"LOOM_HOSTS", "each"}},
           Settings{{"LOOM_HOSTS", "each"}, {"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}})
         EXPECT_EQ(launch(over_verbs(3, all_cases, settings)).exit_code(), 0) << settings.front().first;
 }

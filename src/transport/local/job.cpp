@@ -105,12 +105,24 @@ void Endpoint::deliver(Rank to, Parcel* parcel) {
     if (target.events_.load()) target.interrupt();
 }
 
+// Counts what it allows.
+bool Endpoint::may_give(Rank to, std::uint64_t bytes) {
+    Peer& peer = peers_[to.value];
+    const std::uint64_t cost = sizeof(Parcel) + bytes;
+    if (peer.given + cost - peer.used > most_early) {
+        peer.used = job_.endpoints[to.value]->peers_[me_.value].used_of_its.load(std::memory_order_relaxed);
+        if (peer.given + cost - peer.used > most_early) return false;
+    }
+    peer.given += cost;
+    return true;
+}
+
 bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
     if (job_.gone[to.value].load(std::memory_order_relaxed)) {
         message.outcome = Message::Outcome::lost;
         return true;
     }
-    const bool eager = data.size() <= eager_bytes;
+    const bool eager = data.size() <= eager_bytes && may_give(to, data.size());
     Parcel* parcel = new_parcel(eager ? data.size() : 0);
     parcel->from = me_;
     parcel->tag = tag;
@@ -159,7 +171,11 @@ void Endpoint::hand_over(Parcel* parcel, Message& message) {
     }
     if (bytes != 0) std::memcpy(message.data, direct ? parcel->source : parcel->payload(), bytes);
     message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
-    if (!direct) return recycle(parcel);
+    if (!direct) {
+        std::atomic<std::uint64_t>& used = peers_[parcel->from.value].used_of_its;
+        used.store(used.load(std::memory_order_relaxed) + sizeof(Parcel) + parcel->bytes, std::memory_order_relaxed);
+        return recycle(parcel);
+    }
     parcel->kind = Parcel::Kind::direct_taken;
     parcel->outcome = message.outcome;
     const Rank sender = parcel->from;

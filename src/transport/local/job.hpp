@@ -19,6 +19,9 @@ namespace loom::transport::local {
 // Messages up to this size are copied into the parcel, so that their send is finished at once; the receiver copies
 // longer ones from the sender's buffer.
 inline constexpr std::uint64_t eager_bytes = 8192;
+// And as long as no more than this is on its way from one rank to another, or kept there because nobody asked for it
+// yet.
+inline constexpr std::uint64_t most_early = 256 << 10;
 
 // What goes from thread to thread.
 struct Parcel {
@@ -116,14 +119,18 @@ public:
 
 private:
     struct Peer {
-        MessageList receives;   // posted, not matched
-        MessageList sends;      // whose payload the peer has not taken yet
-        ParcelList unexpected;  // arrived, not matched
+        MessageList receives;                       // posted, not matched
+        MessageList sends;                          // whose payload the peer has not taken yet
+        ParcelList unexpected;                      // arrived, not matched
+        std::uint64_t given = 0;                    // bytes of parcels with payload that were sent to it, in all
+        std::uint64_t used = 0;                     // of those, what it has used up as far as we know
+        std::atomic<std::uint64_t> used_of_its{0};  // bytes of its parcels that we have used up, in all; it reads them
     };
     struct Free {
         void operator()(std::byte* memory) const;
     };
 
+    [[nodiscard]] bool may_give(Rank to, std::uint64_t bytes);
     void deliver(Rank to, Parcel* parcel);
     void arrived(Parcel* parcel);
     // Copies the payload; the parcel goes back to its sender or into the pool.

@@ -29,7 +29,7 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
             if (at->loan) return receive_advance(peer, at, message);
             const bool fits = at->bytes.size() == into.size();
             if (fits && !into.empty()) std::memcpy(into.data(), at->bytes.data(), into.size());
-            peer.unexpected.erase(at);
+            keep_no_longer(peer, at);
             message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
             return true;
         }
@@ -80,11 +80,12 @@ bool VerbsTransport::receive_large(Peer& peer, Message& message) {
 // The message has been lent to us already.
 bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterator early, Message& message) {
     const Loan loan = *early->loan;
-    if (loan.bytes == message.bytes) (void)expect(message);  // may throw
+    const bool fits = loan.bytes == message.bytes;
+    if (fits && loan.bytes != 0) (void)expect(message);  // may throw
     peer.unexpected.erase(early);
-    if (loan.bytes != message.bytes) {
-        send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
-        message.outcome = Message::Outcome::mismatched;
+    if (!fits || loan.bytes == 0) {
+        send_control(peer, fits ? Kind::taken : Kind::unwanted, Tag{}, Reference{loan.reference});
+        message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
         return true;
     }
     message.outcome = Message::Outcome::pending;
@@ -95,7 +96,6 @@ bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterato
 
 void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
     ++peer.advances_seen;
-    if (loan.bytes <= peer.eager_limit) return lose(peer, "it sent an advance of a small message");
     Message* const message = peer.receives.find(tag);
     if (message == nullptr) {
         peer.unexpected.push_back({tag, {}, loan});
@@ -103,10 +103,20 @@ void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
     }
     if (message->bytes != loan.bytes) {
         peer.receives.remove(*message);
-        if (message->note != 0) forget_expected(*message);
+        const std::uint64_t expected = message->note;
+        if (expected != 0) forget_expected(*message);
         send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
+        // To an advance of a large message its `ready` belonged.
+        if (expected != 0 && loan.bytes <= peer.eager_limit)
+            send_control(peer, Kind::withdrawn, tag, Reference{expected - 1});
         return finish(*message, Message::Outcome::mismatched);
     }
+    if (loan.bytes == 0) {
+        peer.receives.remove(*message);
+        send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
+        return finish(*message, Message::Outcome::done);
+    }
+    if (message->note == 0) (void)expect(*message);
     meet(peer, loan, *message);
     take_completions();
 }
@@ -234,9 +244,10 @@ void VerbsTransport::part_done(Message& message) {
 
 void VerbsTransport::end_send(Message& message, Message::Outcome outcome) {
     peers_[message.peer.value].writing.remove(message);
-    const auto source = sources_.find(&message);
-    registrations_.release(*source->second);
-    sources_.erase(source);
+    if (const auto source = sources_.find(&message); source != sources_.end()) {  // else it had no bytes
+        registrations_.release(*source->second);
+        sources_.erase(source);
+    }
     --large_sends_;
     finish(message, outcome);
 }
@@ -264,7 +275,7 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
     Message* const message = peer.receives.take(tag);
     const std::uint64_t lines = frame_lines(bytes);
     if (message == nullptr) {
-        peer.unexpected.push_back({tag, {payload, payload + bytes}, {}});
+        keep(peer, tag, {payload, bytes});
         return consume(peer, lines);
     }
     if (message->bytes != bytes) [[unlikely]] {
@@ -281,6 +292,31 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
         std::memcpy(message->data, payload, bytes);
     consume(peer, lines);
     finish(*message, Message::Outcome::done);
+}
+
+// What an early message costs beside its data.
+constexpr std::uint64_t early_overhead = sizeof(Unexpected) + 32;
+
+// A message that nobody has asked for yet. A peer that runs ahead could fill our memory with them: beyond a bound it
+// keeps its data, says where it is, and we read it when its receive comes.
+void VerbsTransport::keep(Peer& peer, Tag tag, std::span<const std::byte> data) {
+    peer.unexpected.push_back({tag, {data.begin(), data.end()}, {}});
+    peer.kept += data.size() + early_overhead;
+    if (peer.kept > peer.most_kept && !peer.told_full) tell_full(peer, true);
+}
+
+void VerbsTransport::keep_no_longer(Peer& peer, std::deque<Unexpected>::iterator early) {
+    peer.kept -= early->bytes.size() + early_overhead;
+    peer.unexpected.erase(early);
+    if (peer.told_full && peer.kept <= peer.most_kept / 2) tell_full(peer, false);
+}
+
+void VerbsTransport::tell_full(Peer& peer, bool full) {
+    peer.told_full = full;
+    const std::uint64_t flag = full ? 1 : 0;
+    ibv_sge word{reinterpret_cast<std::uint64_t>(&flag), 8, 0};
+    post_write(peer, {&word, 1}, peer.inbox_address + offsetof(Inbox, is_full), peer.key, IBV_SEND_INLINE,
+               request_id(peer.rank, RequestKind::frame));
 }
 
 void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {

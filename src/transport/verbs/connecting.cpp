@@ -25,6 +25,8 @@ constexpr std::uint64_t default_ring = 128 << 10, default_eager = 16 << 10;
 // To another host a question and its answer take longer than to copy some more, and need a thread at both ends.
 constexpr std::uint64_t default_far_ring = 512 << 10, default_far_eager = 64 << 10;
 constexpr std::uint64_t rings_together = 64 << 20;  // bytes for the rings of all peers, at most
+constexpr std::uint64_t rings_kept = 2;  // of early messages so many rings full are kept: a rank that is a little late
+                                         // costs its peers nothing
 
 // What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
 struct Card {
@@ -90,6 +92,7 @@ void VerbsTransport::read_settings() {
         while (ring > 8192 && ring * ranks > rings_together) ring /= 2;
         distance.ring_bytes = bytes_from("LOOM_RING", ring, 4096, 16 << 20) / 4096 * 4096;
         distance.eager_limit = std::min(bytes_from("LOOM_EAGER", eager, 0, 1 << 20), distance.ring_bytes / 4);
+        distance.most_kept = bytes_from("LOOM_EARLY", rings_kept * distance.ring_bytes, 0, 1 << 30);
     };
     read(near_, default_ring, default_eager);
     read(far_, default_far_ring, default_far_eager);
@@ -159,6 +162,7 @@ void VerbsTransport::connect_all() {
         peer.ring_lines = distance.ring_bytes / line;
         if (peer.rank != me_) watch(peer);
         peer.eager_limit = distance.eager_limit;
+        peer.most_kept = distance.most_kept;
         if (!peer.far)
             for (std::size_t i = 0; i < std::size(together.words); ++i) together.words[i] |= card.cores.words[i];
         hosts_.push_back(numbers.emplace(card.host, static_cast<std::uint32_t>(numbers.size())).first->second);

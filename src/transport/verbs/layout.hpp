@@ -13,7 +13,7 @@ enum class Kind : std::uint8_t {
     ready,      // a receiver waits for a large one: Ready
     written,    // it is there, or what was not lent of it: Reference
     lent,       // the receiver may read it, or a first part of it, itself: Loan
-    advance,    // the same before the receiver said `ready`, all of it: Loan
+    advance,    // the same before the receiver said `ready`, all of it, or a small one that it shall not keep: Loan
     rather,     // an advance shall be written into this instead: Ready; the frame's tag is the reference of the loan
     unwanted,   // an advance has another length: Reference
     taken,      // a loan has been read: Reference
@@ -84,6 +84,7 @@ inline constexpr std::uint64_t most_payload = (1u << 28) - 1;
 struct alignas(64) Inbox {
     std::uint64_t consumed = 0;      // lines of our frames that it has taken out of its ring, in all
     std::uint64_t wants_events = 0;  // it sleeps: what we send must wake it
+    std::uint64_t is_full = 0;       // it keeps as many of our early messages as it will: no more eager ones
 };
 
 }  // namespace loom::transport

@@ -157,6 +157,7 @@ void VerbsTransport::post_stores(Peer& peer, ibv_send_wr& request) {
     }
 }
 
+// Not for a peer that keeps as many early messages of ours as it will.
 bool VerbsTransport::write_eager(Peer& peer, Message& message) {
     if (!has_room(peer, frame_lines(message.bytes))) return false;
     write_frame(peer, Kind::eager, message.tag, {message.data, message.bytes});
@@ -175,16 +176,23 @@ void VerbsTransport::send_control(Peer& peer, Kind kind, Tag tag, std::span<cons
 void VerbsTransport::send_waiting(Peer& peer) {
     while (!peer.waiting.empty() && !peer.lost) {
         WaitingFrame& frame = peer.waiting.front();
-        const std::uint64_t bytes = frame.message != nullptr ? frame.message->bytes : frame.bytes.size();
-        if (!has_room(peer, frame_lines(bytes))) return;
         Message* const message = frame.message;
-        if (message != nullptr)
-            write_frame(peer, frame.kind, frame.tag, {message->data, message->bytes});
-        else
-            write_frame(peer, frame.kind, frame.tag, frame.bytes);
+        const bool lends = message != nullptr && is_full(peer);
+        const std::uint64_t bytes = lends ? sizeof(Loan) : message != nullptr ? message->bytes : frame.bytes.size();
+        if (!has_room(peer, frame_lines(bytes))) return;
+        const Tag tag = frame.tag;
+        if (message == nullptr) write_frame(peer, frame.kind, tag, frame.bytes);
         peer.waiting.pop_front();
         --waiting_frames_;
-        if (message != nullptr) finish(*message, Message::Outcome::done);
+        if (message == nullptr) continue;
+        if (lends) {
+            ++large_sends_;
+            const Loan loan = make_advance(peer, *message);
+            write_frame(peer, Kind::advance, tag, std::as_bytes(std::span(&loan, 1)));
+        } else {
+            write_frame(peer, Kind::eager, tag, {message->data, message->bytes});
+            finish(*message, Message::Outcome::done);
+        }
     }
 }
 
@@ -193,7 +201,10 @@ void VerbsTransport::send_held(Peer& peer, Tag tag) {
     for (Message* held = peer.sends.find(tag); held != nullptr && held->bytes <= peer.eager_limit && !peer.lost;
          held = peer.sends.find(tag)) {
         peer.sends.remove(*held);
-        if (!has_waiting(peer) && write_eager(peer, *held)) {
+        if (is_full(peer)) {
+            ++large_sends_;
+            lend_in_advance(peer, *held);
+        } else if (!has_waiting(peer) && write_eager(peer, *held)) {
             finish(*held, Message::Outcome::done);
         } else if (peer.lost) {
             finish(*held, Message::Outcome::lost);
@@ -219,6 +230,12 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
         // Behind a large one with the same tag, which it must not overtake.
         message.outcome = Message::Outcome::pending;
         peer.sends.push(message);
+        return false;
+    }
+    if (data.size() <= peer.eager_limit && is_full(peer)) [[unlikely]] {
+        ++large_sends_;
+        message.outcome = Message::Outcome::pending;
+        lend_in_advance(peer, message);
         return false;
     }
     if (data.size() <= peer.eager_limit) {
@@ -352,26 +369,35 @@ std::uint64_t VerbsTransport::kind_of_advance(const Message& message) {
     return std::uint64_t{1} << (hash >> 58);
 }
 
+// A small message has no pages worth handing over.
 void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
-    Registration& source = registrations_.acquire({message.data, message.bytes}, false);
-    sources_[&message] = &source;
+    const Loan loan = make_advance(peer, message);
+    const bool will_be_read = message.bytes > peer.eager_limit && (peer.unread & kind_of_advance(message)) == 0;
+    if (will_be_read) tell_of_pieces(peer, loan.reference, message.bytes, 0, 1);
+    send_control(peer, Kind::advance, message.tag, loan);
+    if (will_be_read && !peer.lost) tell_of_pieces(peer, loan.reference, message.bytes, 1, most_pieces_lent);
+}
+
+Loan VerbsTransport::make_advance(Peer& peer, Message& message) {
+    Loan loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, 0, 0, 0, no_reference};
+    if (message.bytes != 0) {
+        Registration& source = registrations_.acquire({message.data, message.bytes}, false);
+        sources_[&message] = &source;
+        loan.key = source.mr->rkey;
+        loan.shared = source.shared ? 1u : 0u;
+    }
     peer.writing.push(message);
     message.note = 1;
-    const std::uint64_t reference = new_loan(message);
-    lent_[reference & 0xffffffff].in_advance = true;
-    lent_[reference & 0xffffffff].number = ++peer.advances_sent;
-    const bool will_be_read = (peer.unread & kind_of_advance(message)) == 0;
-    if (will_be_read) tell_of_pieces(peer, reference, message.bytes, 0, 1);
-    send_control(peer, Kind::advance, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, source.mr->rkey,
-                      source.shared ? 1u : 0u, reference, no_reference});
-    if (will_be_read && !peer.lost) tell_of_pieces(peer, reference, message.bytes, 1, most_pieces_lent);
+    loan.reference = new_loan(message);
+    lent_[loan.reference & 0xffffffff].in_advance = true;
+    lent_[loan.reference & 0xffffffff].number = ++peer.advances_sent;
+    return loan;
 }
 
 // A receiver said `ready` before it saw the advance of its message: what is lent will do.
 bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, const Ready& ready) {
     for (Message* at = peer.writing.front(); at != nullptr; at = at->next) {
-        if (at->tag != tag) continue;
+        if (at->tag != tag || at->bytes <= peer.eager_limit) continue;  // no receiver says `ready` to a small one
         for (Lent& lent : lent_)
             if (lent.message == at && lent.in_advance && lent.claimed_by == no_reference && lent.number > ready.seen) {
                 lent.claimed_by = ready.reference;

@@ -69,6 +69,9 @@ struct alignas(64) Peer {
     Marks in;
     MessageList receives;
     std::deque<Unexpected> unexpected;
+    std::uint64_t kept = 0;       // bytes of its early messages
+    bool told_full = false;       // it knows that we keep no more
+    std::uint64_t most_kept = 0;  // bytes, but for what is in the ring
 
     FarCache stores = stores_in_far_cache, pages = pages_in_far_cache;
     std::uint64_t ring_bytes = 0;
@@ -145,6 +148,9 @@ private:
     [[nodiscard]] bool has_room(Peer& peer, std::uint64_t lines);
     void write_frame(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
     [[nodiscard]] bool write_eager(Peer& peer, Message& message);
+    [[nodiscard]] static bool is_full(const Peer& peer) {
+        return __atomic_load_n(&peer.inbox->is_full, __ATOMIC_RELAXED) != 0;
+    }
     void send_control(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
     template <class Payload>
     void send_control(Peer& peer, Kind kind, Tag tag, const Payload& payload) {
@@ -167,6 +173,7 @@ private:
     void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
     [[nodiscard]] bool lends_in_advance(const Peer& peer, const Message& message) const;
     void lend_in_advance(Peer& peer, Message& message);
+    [[nodiscard]] Loan make_advance(Peer& peer, Message& message);
     [[nodiscard]] std::uint64_t new_loan(Message& message);
     [[nodiscard]] static std::uint64_t kind_of_advance(const Message& message);
     void tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first, std::size_t end);
@@ -192,6 +199,9 @@ private:
     void watch(const Peer& peer);
     bool take_frames(Peer& peer);
     void take_eager(Peer& peer, Tag tag, const std::byte* payload, std::uint64_t bytes);
+    void keep(Peer& peer, Tag tag, std::span<const std::byte> data);
+    void keep_no_longer(Peer& peer, std::deque<Unexpected>::iterator early);
+    void tell_full(Peer& peer, bool full);
     void take_ready(Peer& peer, Tag tag, const Ready& ready);
     void forget_expected(const Message& message);
     void take_loan(Peer& peer, const Loan& loan);
@@ -224,6 +234,7 @@ private:
     std::unique_ptr<SharedMemory> arena_;  // inboxes, rings, mirrors
     struct Distance {
         std::uint64_t ring_bytes = 0, eager_limit = 0;
+        std::uint64_t most_kept = 0;  // bytes of early messages of one peer
     };
     Distance near_, far_;  // on this host, on others
     std::vector<Peer> peers_;

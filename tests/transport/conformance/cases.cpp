@@ -17,6 +17,7 @@ const std::vector<Case>& cases() {
         {"other_lengths", other_lengths},
         {"started_inside_finished", started_inside_finished},
         {"random_traffic", random_traffic},
+        {"early_messages_are_bounded", early_messages_are_bounded},
         {"puts", puts},
         {"puts_with_notification", puts_with_notification},
         {"puts_among_messages", puts_among_messages},

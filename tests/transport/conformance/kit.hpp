@@ -68,7 +68,9 @@ struct Operation {
     void check(Outcome outcome = Outcome::done) const {
         require(finished(), "an operation is not finished");
         require(told == (at_once ? 0u : 1u), "an operation was told to be finished " + std::to_string(told) + " times");
-        require(message.outcome == outcome, "an operation ended with another outcome than it should");
+        require(message.outcome == outcome, "an operation ended with outcome " +
+                                                std::to_string(static_cast<int>(message.outcome)) + " instead of " +
+                                                std::to_string(static_cast<int>(outcome)));
     }
 };
 
@@ -111,6 +113,7 @@ public:
     }
     void wait_and_check() {
         wait();
+        require(!transport_.lost(), "a rank was lost: " + std::string(transport_.lost_why()));
         for (const Operation& operation : all_) operation.check();
     }
 

@@ -244,4 +244,40 @@ void random_traffic(Transport& transport) {
     }
 }
 
+// Messages that nobody has asked for yet stay with their sender beyond a bound. What comes behind them passes all the
+// same, and all of them can be had in any order.
+void early_messages_are_bounded(Transport& transport) {
+    if (transport.size() == 1) return;  // what a rank sends to itself is kept nowhere
+    constexpr std::uint64_t number = 3000;
+    constexpr std::size_t most_early = 6 << 20;
+    const auto bytes_of = [](std::uint64_t i) { return i % 5 == 0 ? i % 9 : 4000 + i % 9; };
+    const Ring ring(transport);
+    Operations operations(transport);
+    std::vector<Operation*> sends;
+    for (std::uint64_t i = 0; i < number; ++i)
+        sends.push_back(
+            &operations.send(ring.right, i, content(seed_of(transport.rank(), ring.right, i), bytes_of(i))));
+    operations.send(ring.right, number, {});
+    const Operation& last = operations.receive(ring.left, number, 0);
+    drive(transport, [&] { return last.finished(); });
+    Operations answers(transport);
+    answers.send(ring.left, number + 1, {});
+    const Operation& answer = answers.receive(ring.right, number + 1, 0);
+    drive(transport, [&] { return answer.finished(); });  // the right one has seen all that there is to see
+
+    std::size_t early = 0;
+    for (const Operation* send : sends) early += send->finished() ? send->data.size() : 0;
+    require(early < most_early, std::to_string(early) + " bytes were taken before anybody asked for them");
+    barrier(transport);  // nobody asks for them before everybody has counted
+
+    std::vector<Operation*> receives(number);
+    for (std::uint64_t i = number; i-- > number / 2;) receives[i] = &operations.receive(ring.left, i, bytes_of(i));
+    for (std::uint64_t i = 0; i < number / 2; ++i) receives[i] = &operations.receive(ring.left, i, bytes_of(i));
+    operations.wait_and_check();
+    answers.wait_and_check();
+    for (std::uint64_t i = 0; i < number; ++i)
+        require(receives[i]->data == content(seed_of(ring.left, transport.rank(), i), bytes_of(i)),
+                "early message " + std::to_string(i) + " is another one");
+}
+
 }  // namespace loom::conformance

@@ -12,5 +12,6 @@ void many_in_flight(transport::Transport&);
 void other_lengths(transport::Transport&);
 void started_inside_finished(transport::Transport&);
 void random_traffic(transport::Transport&);
+void early_messages_are_bounded(transport::Transport&);
 
 }  // namespace loom::conformance

@@ -19,6 +19,9 @@ void MpiTransport::take_parcel(Rank from, const Header& header, std::span<const 
             return take_put(from, header, data);
         case Kind::answer:
             return take_answer(header);
+        case Kind::credit:
+            peers_[from.value].used = header.reference;
+            return;
     }
     throw Error("rank " + std::to_string(from.value) + " sent a parcel of no known kind");
 }
@@ -31,9 +34,19 @@ void MpiTransport::take_message(Rank from, const Header& header, std::span<const
         return;
     }
     if (header.kind == Kind::large) return receive_large(from, header, *message);
+    use_up(from, data.size());
     const bool fits = data.size() == message->bytes;
     if (fits && !data.empty()) std::memcpy(message->data, data.data(), data.size());
     finish(*message, fits ? Message::Outcome::done : Message::Outcome::mismatched);
+}
+
+// The sender is told now and then, well before it runs out.
+void MpiTransport::use_up(Rank from, std::uint64_t bytes) {
+    Peer& peer = peers_[from.value];
+    peer.used_of_its += sizeof(Header) + bytes;
+    if (peer.used_of_its - peer.credited < most_early / 4 || peer.lost) return;
+    peer.credited = peer.used_of_its;
+    send_parcel(from, {.kind = Kind::credit, .reference = peer.used_of_its}, {});
 }
 
 // Null when no memory is exposed there.

@@ -132,16 +132,20 @@ void MpiTransport::send_parcel(Rank to, const Header& header, std::span<const st
 // The place where the data will be. Each piece of 1 GiB finishes for itself; the note of the message counts them.
 std::uint64_t MpiTransport::send_data(Rank to, std::span<const std::byte> data, Message* message) {
     const std::uint64_t place = first_place + peers_[to.value].larges++ % places_;
-    for (std::uint64_t done = 0; done < data.size(); done += most_at_once) {
+    // MPI must not take early what we keep back.
+    const auto start = data.size() <= eager_limit ? PMPI_Issend : PMPI_Isend;
+    std::uint64_t done = 0;
+    do {
         const std::uint64_t now = std::min(most_at_once, data.size() - done);
         MPI_Request request = MPI_REQUEST_NULL;
-        check(PMPI_Isend(data.data() + done, static_cast<int>(now), MPI_BYTE, static_cast<int>(to.value),
-                         static_cast<int>(place), world_.comm(), &request),
+        check(start(data.data() + done, static_cast<int>(now), MPI_BYTE, static_cast<int>(to.value),
+                    static_cast<int>(place), world_.comm(), &request),
               "send");
         if (message != nullptr) ++message->note;
         requests_.push_back(request);
         pending_.push_back({.what = Pending::What::send, .peer = to, .message = message, .bytes = {}, .header = {}});
-    }
+        done += now;
+    } while (done < data.size());
     return place;
 }
 
@@ -150,7 +154,8 @@ std::uint64_t MpiTransport::pieces_of(std::uint64_t bytes) {
 }
 
 void MpiTransport::receive_data(Rank from, const Header& header, std::byte* into, const Pending& pending) {
-    for (std::uint64_t done = 0; done < header.bytes; done += most_at_once) {
+    std::uint64_t done = 0;
+    do {
         const std::uint64_t now = std::min(most_at_once, header.bytes - done);
         MPI_Request request = MPI_REQUEST_NULL;
         check(PMPI_Irecv(into + done, static_cast<int>(now), MPI_BYTE, static_cast<int>(from.value),
@@ -159,7 +164,16 @@ void MpiTransport::receive_data(Rank from, const Header& header, std::byte* into
         if (pending.message != nullptr) ++pending.message->note;
         requests_.push_back(request);
         pending_.push_back(pending);
-    }
+        done += now;
+    } while (done < header.bytes);
+}
+
+// Counts what it allows.
+bool MpiTransport::may_give(Peer& peer, std::uint64_t bytes) {
+    const std::uint64_t cost = sizeof(Header) + bytes;
+    if (peer.given + cost - peer.used > most_early) return false;
+    peer.given += cost;
+    return true;
 }
 
 bool MpiTransport::is_lost(Rank who, Message& message) const {
@@ -171,7 +185,7 @@ bool MpiTransport::is_lost(Rank who, Message& message) const {
 bool MpiTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
     if (is_lost(to, message)) return true;
     Header header{.kind = Kind::small, .tag = tag.value, .bytes = data.size()};
-    if (data.size() <= eager_limit) {
+    if (data.size() <= eager_limit && may_give(peers_[to.value], data.size())) {
         send_parcel(to, header, data);
         message.outcome = Message::Outcome::done;
         return true;
@@ -208,6 +222,7 @@ bool MpiTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Messag
         receive_large(from, one.header, message);
         return false;
     }
+    use_up(from, one.data.size());
     const bool fits = one.data.size() == into.size();
     if (fits && !into.empty()) std::memcpy(into.data(), one.data.data(), into.size());
     message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;

@@ -53,8 +53,11 @@ public:
 private:
     static constexpr std::uint64_t eager_limit = 8192;
     static constexpr std::size_t posted_receives = 16;
+    // Bytes of small messages that may be on their way to a rank, or be kept there because nobody asked for them yet.
+    // Beyond it the data stays with the sender, as that of large ones does.
+    static constexpr std::uint64_t most_early = 256 << 10;
 
-    enum class Kind : std::uint32_t { small = 1, large, small_put, large_put, answer };
+    enum class Kind : std::uint32_t { small = 1, large, small_put, large_put, answer, credit };
 
     struct Header {
         Kind kind = Kind::small;
@@ -62,7 +65,7 @@ private:
         std::uint64_t tag = 0;        // of a message
         std::uint64_t bytes = 0;      // of the data
         std::uint64_t place = 0;      // MPI tag of the data of large ones
-        std::uint64_t reference = 0;  // of a put, for its answer
+        std::uint64_t reference = 0;  // of a put, for its answer; of a credit: bytes used up, in all
         std::uint64_t key = 0;        // of a put's memory
         std::uint64_t offset = 0;
         std::uint64_t notifies = 0;
@@ -85,6 +88,8 @@ private:
         std::uint64_t larges = 0;     // how many we sent, puts included: the place of the next
         std::deque<ArrivedPut> puts;  // until their turn to notify has come
         std::uint64_t puts_begun = 0;
+        std::uint64_t given = 0, used = 0;  // bytes of small messages to it, in all, and used up as far as we know
+        std::uint64_t used_of_its = 0, credited = 0;  // of its small messages, and as far as it knows
         bool lost = false;
     };
     // What a request of MPI stands for, and what is to be done when it is over.
@@ -116,6 +121,8 @@ private:
     void take_message(Rank from, const Header& header, std::span<const std::byte> data);
     void take_put(Rank from, const Header& header, std::span<const std::byte> data);
     void take_answer(const Header& header);
+    void use_up(Rank from, std::uint64_t bytes);
+    [[nodiscard]] bool may_give(Peer& peer, std::uint64_t bytes);
     void put_is_there(Rank from, const Header& header, std::uint64_t number, bool refused);
     void take_over(Pending& pending);
     void let_go_of_parcels();
