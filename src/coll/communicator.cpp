@@ -85,11 +85,19 @@ Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const 
     if (reduction != nullptr && reduction->element == 0) throw UsageError("an element cannot have 0 bytes");
     if (prepared.touched.may_meet(buffers)) [[unlikely]]
         refuse_overlap(group, prepared.shape.call, buffers);
+    refuse_after_loss(prepared);
     Execution& execution = *prepared.take(world.engine);
     execution.buffers = buffers;
     if (reduction != nullptr) execution.reduction = *reduction;
     ++taken;
     return execution;
+}
+
+// Before anything is sent: others may not know of the loss yet, and would take it for their own next operation.
+void Communicator::State::refuse_after_loss(const Prepared& prepared) const {
+    if (!world.transport.lost()) [[likely]]
+        return;
+    if (const auto who = prepared.lost_member(world.transport)) throw transport::loss_of(*who, world.transport);
 }
 
 void Communicator::State::put_back(Execution& execution) {

@@ -33,6 +33,8 @@ struct Communicator::State {
     // An execution with everything but its tag.
     [[nodiscard]] Execution& take(Prepared& prepared, Buffers buffers, const Reduction* reduction);
     void put_back(Execution& execution);
+    // Throws RankLost when a member is gone.
+    void refuse_after_loss(const Prepared& prepared) const;
     [[nodiscard]] std::uint64_t next_tag() { return tag_of(sequence++ % sequences); }
     // Persistent operations may be started in different orders on different ranks: they have their tag from the
     // beginning, and their messages match in the order of their starts.
@@ -55,6 +57,7 @@ struct Communicator::State {
     std::uint64_t group_signature = 0;
     std::uint32_t sequence = 0;
     std::uint32_t persistent_sequence = 0;
+    std::uint32_t agreements = 0;  // begun, in all
     PlanCache plans;
     std::size_t taken = 0;      // executions that somebody holds
     bool unreferenced = false;  // no handle is left; it goes with the last execution

@@ -18,8 +18,9 @@ using transport::Message;
 
 namespace {
 
-// How often a look that found nothing is followed by one for ranks that are gone.
-constexpr std::uint32_t looks_between_losses = 256;
+// A look that finds messages is followed by one for lost ranks this often; one that finds nothing always is. While
+// others go on sending there may be no look that finds nothing.
+constexpr std::uint32_t looks_between_losses = 64;
 constexpr std::uint64_t copied_past_caches = 64 << 10;  // bytes for which it is worth the while
 constexpr std::uint64_t least_looked_at = 32 << 10;     // bytes of a buffer for which the kind of its pages matters
 
@@ -301,9 +302,9 @@ bool Engine::poll() {
         advance(*next);
         return true;
     }
-    if (transport_.progress()) return true;
-    if (++fruitless_ % looks_between_losses == 0) look_for_losses();
-    return false;
+    const bool any = transport_.progress();
+    if (!any || ++looks_ % looks_between_losses == 0) look_for_losses();
+    return any;
 }
 
 void Engine::look_for_losses() {

@@ -133,7 +133,7 @@ private:
     transport::Multicast* multicast_ = nullptr;
     std::uint64_t fragments_heard_ = 0;
     bool running_ = false;
-    std::uint32_t fruitless_ = 0;
+    std::uint32_t looks_ = 0;
     std::size_t pending_ = 0;
     Execution* queue_ = nullptr;  // last in, first out: any order will do
     Execution* first_ = nullptr;

@@ -97,6 +97,8 @@ void Persistent::start() {
     if (execution_->started() && !execution_->finished())
         throw UsageError("a persistent operation was started again before it was finished");
     if (execution_->failed()) std::rethrow_exception(execution_->error());
+    const Prepared& prepared = execution_->prepared();
+    prepared.communicator.refuse_after_loss(prepared);
     world_of(*execution_).start(*execution_);
 }
 

@@ -182,12 +182,24 @@ void World::close() {
     transport::Pauses pauses(state_->waiting);
     while (pending() != 0)
         if (!progress()) pauses.next();
-    communicator().start(Call{}, {}).wait();  // a barrier
+    const bool all_here = meet_everyone();
     state_->stop_thread();
     if (state_->bootstrap == nullptr) return;
-    // Out of the barrier we know that all came to it, not that all are out: who goes now would be missed by the others.
-    state_->bootstrap->fence();
+    // Out of the barrier we know that all came to it, not that all are out: the others would miss a rank that goes now.
+    // After a loss nothing can be fenced, and those who agreed miss nobody.
+    if (all_here) state_->bootstrap->fence();
     state_->bootstrap->finished();
+}
+
+// A barrier; after a loss, of those who are left. True: nobody was lost.
+bool World::meet_everyone() {
+    try {
+        communicator().start(Call{}, {}).wait();
+        return true;
+    } catch (const transport::RankLost&) {
+        (void)communicator().agree(0);
+        return false;
+    }
 }
 
 Communicator World::communicator() {

@@ -78,6 +78,13 @@ struct World::State {
     std::shared_ptr<Communicator::State> everyone;
     bool closed = false;
 
+    // What was said in an agreement (recovery.cpp); whether somebody hears it does not matter.
+    struct Letter {
+        transport::Message message;
+        std::vector<std::uint64_t> words;
+    };
+    std::vector<std::unique_ptr<Letter>> letters;
+
     bool shared = false;  // between threads of the user
     bool locked = false;  // shared, or a thread runs; changes only while there is no other thread
     std::mutex mutex;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <bit>
 #include <set>
 #include <thread>
 
@@ -104,6 +105,80 @@ TEST_P(LostRank, is_found_when_it_is_not_the_first) {
 
     EXPECT_THROW(job(), UsageError);
     EXPECT_EQ(told, 3);
+}
+
+// Ranks that know of a loss start nothing: others would take what they send for their own next operation.
+TEST_P(LostRank, nothing_is_sent_after_it) {
+    std::atomic<int> told = 0, ready = 0;
+    std::atomic<bool> known = false;
+    std::string wrong;
+
+    const auto job = [&] {
+        run_local(3, [&](World& world) {
+            world.set_progress(GetParam());
+            const Communicator all = world.communicator();
+            Call barrier;
+            barrier.what = Collective::barrier;
+            Persistent kept = all.prepare(barrier, {});
+            ++ready;
+            while (ready != 3) std::this_thread::yield();
+            if (world.rank() == Rank{2}) throw UsageError("enough");
+            if (world.rank() == Rank{0}) {  // knows, and goes on with something else
+                while (!world.transport().lost()) std::this_thread::yield();
+                std::vector<double> in(1000), out(1000);
+                EXPECT_THROW((void)all.iallreduce(in, out, std::plus<>{}), RankLost);
+                EXPECT_THROW(kept.start(), RankLost);
+                known = true;
+                return;
+            }
+            while (!known) std::this_thread::yield();
+            int one = 1, two = 0;
+            try {
+                all.allreduce(std::span(&one, 1), std::span(&two, 1), std::plus<>{});
+            } catch (const RankLost&) {
+                ++told;
+            } catch (const std::exception& error) {
+                wrong = error.what();
+            }
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(told, 1) << wrong;
+}
+
+TEST_P(LostRank, is_left_behind_by_a_smaller_communicator) {
+    std::atomic<int> went_on = 0;
+
+    const auto job = [&] {
+        run_local(6, [&](World& world) {
+            world.set_progress(GetParam());
+            Communicator all = world.communicator();
+            const std::uint32_t me = world.rank().value;
+            std::uint32_t dies_in = me == 4 ? 3 : me == 1 ? 7 : 100;  // round
+            std::vector<int> in{1}, out{0};
+            for (std::uint32_t round = 0; round < 20;) {
+                if (round == dies_in) throw UsageError("enough");
+                try {
+                    all.allreduce(in, out, std::plus<>{});
+                    ++round;
+                } catch (const RankLost&) {
+                    all = all.shrink();
+                    // Some have finished a round that others have not.
+                    std::uint64_t done = 0;
+                    for (std::uint32_t i = 0; i < round; ++i) done |= std::uint64_t{1} << i;
+                    const std::uint64_t common = all.agree(done);
+                    round = static_cast<std::uint32_t>(std::popcount(common));
+                }
+            }
+            EXPECT_EQ(all.size(), 4u);
+            EXPECT_EQ(out[0], 4);
+            ++went_on;
+        });
+    };
+
+    EXPECT_THROW(job(), UsageError);
+    EXPECT_EQ(went_on, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(, LostRank, testing::Values(Progress::manual, Progress::thread),

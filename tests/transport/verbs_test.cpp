@@ -1,12 +1,16 @@
 // What is the verbs transport's own: rings that wrap, protocols, registrations, datagrams. Ranks are processes.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <new>
+#include <thread>
 #include <vector>
 
 #include "loom/base/error.hpp"
@@ -444,6 +448,48 @@ TEST(Verbs, a_put_beyond_what_was_exposed_is_refused) {
         bootstrap.fence();
         return 0;
     });
+}
+
+// Every look of rank 1 finds a message of rank 0, and it hears of the loss all the same.
+TEST(Verbs, ALossIsFoundWhileAnotherRankGoesOnSending) {
+    struct Shared {
+        std::atomic<std::uint64_t> sent{0};
+        std::atomic<bool> found{false};
+    };
+    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    Shared& shared = *new (memory) Shared;
+
+    const LaunchOutcome outcome = launch_ranks(3, [&](Transport& transport, Bootstrap& bootstrap) {
+        std::vector<std::byte> data(8);
+        Counter counter;
+        bootstrap.fence();
+        if (transport.rank() == Rank{2}) raise(SIGKILL);
+        if (transport.rank() == Rank{0})
+            while (!shared.found) {
+                Message message = counter.message();
+                if (transport.send(Rank{1}, Tag{1}, data, message)) --counter.open;
+                drive(transport, [&] { return counter.open == 0 || shared.found; });
+                ++shared.sent;
+            }
+        if (transport.rank() == Rank{0}) _exit(0);  // as it is: what is left nobody receives
+        Message lost = counter.message();
+        CHECK_RANK(!transport.receive(Rank{2}, Tag{1}, data, lost));
+        for (std::uint64_t seen = 0; lost.outcome == Outcome::pending; ++seen) {
+            while (shared.sent == seen) std::this_thread::yield();
+            Message message = counter.message();
+            std::vector<std::byte> word(8);
+            if (transport.receive(Rank{0}, Tag{1}, word, message)) --counter.open;
+            while (message.outcome == Outcome::pending) transport.progress();
+        }
+        shared.found = true;
+        CHECK_RANK(lost.outcome == Outcome::lost);
+        _exit(0);
+    });
+    munmap(memory, sizeof(Shared));
+
+    EXPECT_FALSE(outcome.timed_out);
+    EXPECT_EQ(outcome.ranks[1].exit_code, 0) << "failed in that line (modulo 256)";
 }
 
 }  // namespace

@@ -30,7 +30,8 @@ class World;
 struct Explanation;  // loom/coll/explain.hpp
 
 // Cheap to copy (a reference). All ranks of a communicator start the same operations in the same order; any number may
-// be in flight. Creating one from another is a collective of its own, but the first operation on it never waits.
+// be in flight. Creating one from another is a collective of its own, but the first operation on it never waits. Once a
+// member is known to be gone, starting anything throws transport::RankLost and sends nothing.
 class Communicator : public DataMovement<Communicator>,
                      public Combination<Communicator>,
                      public Neighbourhood<Communicator> {
@@ -75,6 +76,18 @@ public:
     [[nodiscard]] Communicator cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const;
     // Each rank gives its own neighbours.
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;
+
+    // Going on after RankLost: every member that is left calls the same, in the same order (docs/coll.md has the
+    // recipe). More may be lost meanwhile. Cost: two rounds in which everyone talks to everyone, one more for each
+    // loss.
+    //
+    // The bitwise and of what those who are left say; of a rank that is lost meanwhile, either with its word or
+    // without.
+    [[nodiscard]] std::uint64_t agree(std::uint64_t bits) const;
+    // Those who are left, in the same order, without a topology.
+    [[nodiscard]] Communicator shrink() const;
+    // Members that this rank knows to be gone; others may know more or fewer. Not collective.
+    [[nodiscard]] std::vector<Rank> lost() const;
 
     // Memory in which data travels fastest between ranks of a host. Not collective. Throws Error when there is none.
     template <Data T>

@@ -35,7 +35,7 @@ public:
     // close(), whose errors nobody hears then. But while an exception is on its way out, waits for nobody: operations
     // that are still pending are given up, and the others hear that this rank is gone.
     ~World();
-    // Waits for operations that are still pending, then for everyone. Throws transport::RankLost, BootstrapError.
+    // Waits for operations that are still pending, then for everyone who is left. Throws BootstrapError.
     void close();
 
     [[nodiscard]] Communicator communicator();  // everyone
@@ -65,6 +65,7 @@ public:
 private:
     explicit World(std::unique_ptr<State> state);
     void set_progress_from_environment();
+    bool meet_everyone();
     std::unique_ptr<State> state_;
 };
 

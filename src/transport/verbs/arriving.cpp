@@ -457,12 +457,10 @@ bool VerbsTransport::progress() {
         any |= take_wakes();
     else if (now_and_then)
         drain_wakes();  // of peers who did not know yet that nobody sleeps here
-    if (any) {
-        fruitless_ = 0;
-        return true;
-    }
-    if ((++fruitless_ & 31) == 0) rest();
-    return false;
+    // Also when something came: a loss must be found while others go on sending. A rank that sleeps or yields between
+    // its looks has few of them.
+    if (now_and_then || events_ || waiting_ == Waiting::yield) rest();
+    return any;
 }
 
 // What has ended since the last look. It is only noted: whoever makes room for a request is in the midst of something,

@@ -24,7 +24,7 @@ std::uint64_t now_ns() {
 
 }  // namespace
 
-// Called now and then while nothing comes: asks the launcher, and peers of whom we wait for something.
+// Called now and then: asks the launcher, and peers of whom we wait for something. Costs a look at the clock.
 void VerbsTransport::rest() {
     const std::uint64_t now = now_ns();
     if (now - last_rest_ns_ < rest_every_ns) return;

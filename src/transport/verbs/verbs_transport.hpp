@@ -280,7 +280,7 @@ private:
 
     std::uint64_t outstanding_ = 0;  // completions that will come
     std::deque<ibv_wc> ended_;       // those that came and were not taken in yet
-    std::uint32_t looks_ = 0, fruitless_ = 0;
+    std::uint32_t looks_ = 0;
     std::uint64_t last_rest_ns_ = 0, last_probe_ns_ = 0;
     std::optional<Rank> first_lost_;
     std::string lost_why_;

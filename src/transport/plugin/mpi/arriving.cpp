@@ -157,10 +157,7 @@ bool MpiTransport::progress() {
             for (Pending& pending : over) take_over(pending);
         }
     }
-    if (any)
-        fruitless_ = 0;
-    else if ((++fruitless_ & 1023) == 0)
-        look_for_the_lost();
+    if ((++looks_ & 255) == 0) look_for_the_lost();
     return any;
 }
 

@@ -150,7 +150,7 @@ private:
     std::deque<Notification> notifications_;
     std::unordered_map<const std::byte*, std::unique_ptr<std::byte[]>> allocated_;
     std::optional<Rank> lost_;
-    std::uint32_t fruitless_ = 0;
+    std::uint32_t looks_ = 0;
     std::mutex mutex_;
     std::condition_variable woken_;
     bool interrupted_ = false;

@@ -1,0 +1,147 @@
+// losses: how long it takes until every rank knows that another was killed in the midst of collectives.
+//   losses [--rounds N] [--ranks N]
+// For each way of making progress, operation, and rank that is killed, N jobs, each a few processes on the software
+// HCA. The time is that from the kill to the error of the last rank that is left.
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "loom/base/error.hpp"
+#include "loom/coll/world.hpp"
+#include "loom/transport/launch.hpp"
+
+namespace {
+
+using namespace loom;
+using Clock = std::chrono::steady_clock;
+
+struct Shared {
+    std::atomic<std::int64_t> killed_at{0};
+    std::atomic<std::int64_t> heard_at[transport::Launch::most_ranks];
+};
+
+std::int64_t now_ns() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+struct Operation {
+    const char* name;
+    coll::Collective what;
+    std::size_t bytes;
+};
+
+constexpr Operation operations[] = {
+    {"reduce 8 B", coll::Collective::reduce, 8},
+    {"scan 256 KiB", coll::Collective::scan, 256 << 10},
+    {"allreduce 8 B", coll::Collective::allreduce, 8},
+    {"broadcast 64 KiB", coll::Collective::broadcast, 64 << 10},
+    {"alltoall 1 MiB", coll::Collective::alltoall, 1 << 20},
+    {"gather 4 KiB", coll::Collective::gather, 4 << 10},
+};
+
+void add_doubles(const void*, const std::byte* in, std::byte* inout, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+        reinterpret_cast<double*>(inout)[i] += reinterpret_cast<const double*>(in)[i];
+}
+
+// Goes on until it hears of the loss. True: it was RankLost, of the right rank.
+bool collect_until_lost(coll::World& world, const Operation& operation, Rank victim, Shared& shared) {
+    const std::size_t all = operation.bytes * world.size();
+    std::vector<double> in(all / sizeof(double) + 1, 1.0), out(in.size());
+    const coll::Reduction sum{add_doubles, nullptr, sizeof(double), true};
+    coll::Call call;
+    call.what = operation.what;
+    call.bytes = operation.bytes;
+    const coll::Communicator everyone = world.communicator();
+    try {
+        for (int i = 0;; ++i) {
+            if (world.rank() == victim && i == 200) {
+                shared.killed_at = now_ns();
+                raise(SIGKILL);
+            }
+            everyone
+                .start(call, {reinterpret_cast<const std::byte*>(in.data()), reinterpret_cast<std::byte*>(out.data())},
+                       &sum)
+                .wait();
+        }
+    } catch (const transport::RankLost& lost) {
+        shared.heard_at[world.rank().value] = now_ns();
+        return lost.rank == victim;
+    }
+}
+
+// Milliseconds; below zero when somebody heard something else.
+double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& operation, Rank victim,
+                 Shared& shared) {
+    new (&shared) Shared;
+    transport::Launch job;
+    job.ranks = ranks;
+    job.timeout = std::chrono::seconds(60);
+    job.body = [&](Rank) {
+        const auto world = coll::World::open();
+        world->set_progress(progress);
+        if (!collect_until_lost(*world, operation, victim, shared)) return 3;
+        world->close();
+        return 0;
+    };
+    const transport::LaunchOutcome outcome = transport::launch(job);
+    if (outcome.exit_code() != 128 + SIGKILL) return -1;
+    std::int64_t last = 0;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        if (Rank{rank} == victim) continue;
+        if (outcome.ranks[rank].exit_code != 0) return -1;
+        last = std::max(last, shared.heard_at[rank].load());
+    }
+    return static_cast<double>(last - shared.killed_at) * 1e-6;
+}
+
+int measure(std::uint32_t ranks, std::uint32_t rounds) {
+    void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Error("no shared memory");
+    Shared& shared = *new (memory) Shared;
+    bool all_heard = true;
+    fmt::print("{:<18} {:<8} {:<6} {:>10} {:>10}   of {} rounds on {} ranks, from the kill to the last error\n",
+               "operation", "progress", "killed", "median ms", "worst ms", rounds, ranks);
+    for (const Operation& operation : operations)
+        for (const auto progress : {coll::Progress::manual, coll::Progress::thread})
+            for (const Rank victim : {Rank{0}, Rank{ranks - 1}}) {
+                std::vector<double> times;
+                for (std::uint32_t i = 0; i < rounds; ++i)
+                    times.push_back(one_round(ranks, progress, operation, victim, shared));
+                std::sort(times.begin(), times.end());
+                all_heard &= times.front() >= 0;
+                fmt::print("{:<18} {:<8} {:<6} {:>10.1f} {:>10.1f}{}\n", operation.name,
+                           progress == coll::Progress::manual ? "manual" : "thread",
+                           victim.value == 0 ? "root" : "leaf", times[times.size() / 2], times.back(),
+                           times.front() < 0 ? "   not all heard of it" : "");
+                std::fflush(stdout);
+            }
+    munmap(memory, sizeof(Shared));
+    return all_heard ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("how long it takes until every rank knows of a loss");
+    std::uint32_t rounds = 200, ranks = 4;
+    app.add_option("--rounds", rounds, "jobs for each row")->check(CLI::Range(1, 100000));
+    app.add_option("--ranks", ranks, "processes")->check(CLI::Range(2, 64));
+    CLI11_PARSE(app, argc, argv);
+    try {
+        return measure(ranks, rounds);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "losses: %s\n", error.what());
+        return 2;
+    }
+}
