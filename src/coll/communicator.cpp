@@ -9,6 +9,7 @@
 #include "coll/explaining.hpp"
 #include "coll/world_state.hpp"
 #include "loom/base/copy.hpp"
+#include "loom/coll/parameters.hpp"
 
 namespace loom::coll {
 namespace {
@@ -59,19 +60,36 @@ Communicator::State::State(World::State& owner, std::vector<Rank> ranks, std::ui
     group.neighbours = neighbours;
     group.grid = grid ? &*grid : nullptr;
     group_signature = signature(group);
+    set_reproducible(world.reproducible);
+}
+
+void Communicator::State::set_reproducible(bool on) {
+    if (on == (reproducible != nullptr)) return;
+    if (!on) return void(retired.push_back(std::move(reproducible)));  // what is under way has its plans there
+    reproducible = std::make_unique<Reproducible>();
+    reproducible->hosts.assign(members.size(), 0);
+    reproducible->group = group;
+    reproducible->group.hosts = reproducible->hosts;
+    reproducible->group_signature = signature(reproducible->group);
+    reproducible->charges = assumed_charges(reproducible->hosts, group.size);
 }
 
 Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
-    if (Prepared* known = plans.find(call, choice)) return *known;
+    Reproducible* const fixed = reproducible != nullptr && is_reduction(call.what) ? reproducible.get() : nullptr;
+    PlanCache& cache = fixed != nullptr ? fixed->plans : plans;
+    if (Prepared* known = cache.find(call, choice)) return *known;
     check_call(group, call);
-    const Chosen chosen = choose(group, group_signature, call, choice, world.ranking, world.parameters.charges);
-    auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, group, call, chosen.tuning));
+    const Group& seen = fixed != nullptr ? fixed->group : group;
+    const Chosen chosen = fixed != nullptr
+                              ? choose(seen, fixed->group_signature, call, choice, fixed->ranking, fixed->charges)
+                              : choose(seen, group_signature, call, choice, world.ranking, world.parameters.charges);
+    auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, seen, call, chosen.tuning));
     if (plan->multicast) world.engine.listen();
     auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
     prepared->touched = touched_by(group, call);
     const std::uint64_t together = touched_together(group, call);
     prepared->program.past_caches = together > least_past_caches && together > last_caches_bytes();
-    return plans.insert(call, choice, std::move(prepared));
+    return cache.insert(call, choice, std::move(prepared));
 }
 
 Prepared& Communicator::State::prepare(std::shared_ptr<const Plan> plan) {
@@ -147,7 +165,21 @@ void Communicator::State::give_up_context(std::uint32_t number) {
 
 Explanation Communicator::explain(const Call& call, const Choice* choice) const {
     const World::State::Hold hold(state_->world);
+    if (State::Reproducible* const fixed = state_->reproducible.get(); fixed != nullptr && is_reduction(call.what)) {
+        const Parameters same{fixed->charges, Parameters::Source::assumed,
+                              "the same everywhere: LOOM_COLL_REPRODUCIBLE"};
+        return explain_call(fixed->group, call, choice, fixed->ranking, same);
+    }
     return explain_call(state_->group, call, choice, state_->world.ranking, state_->world.parameters);
+}
+
+bool Communicator::is_reproducible() const {
+    return state_->reproducible != nullptr;
+}
+
+void Communicator::set_reproducible(bool on) const {
+    const World::State::Hold hold(state_->world);
+    state_->set_reproducible(on);
 }
 
 Explanation Communicator::explain(Collective what, std::uint64_t bytes) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "coll/candidates.hpp"
 #include "coll/prepared.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/world.hpp"
@@ -55,6 +56,19 @@ struct Communicator::State {
     std::optional<Grid> grid;
     Group group;
     std::uint64_t group_signature = 0;
+    // Reductions are chosen, and their plans written, as if all ranks were on one host, by costs that are the same
+    // everywhere: their bits then depend on the number of ranks and the data alone.
+    struct Reproducible {
+        std::vector<std::uint32_t> hosts;
+        Group group;
+        std::uint64_t group_signature = 0;
+        model::Charges charges;
+        Ranking ranking;
+        PlanCache plans;
+    };
+    std::unique_ptr<Reproducible> reproducible;  // null: not asked for
+    std::vector<std::unique_ptr<Reproducible>> retired;
+    void set_reproducible(bool on);
     std::uint32_t sequence = 0;
     std::uint32_t persistent_sequence = 0;
     std::uint32_t agreements = 0;  // begun, in all

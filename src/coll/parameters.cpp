@@ -85,7 +85,7 @@ Parameters measure_now(Talk& talk) {
                 "measured " + time_of_day() + std::string(busy ? busy_words : "")};
     }
     Parameters parameters = assume(talk.transport());
-    parameters.origin = "the machine was too busy to measure";
+    parameters.origin = "assumed " + time_of_day() + ": the machine was too busy to measure" + std::string(busy_words);
     return parameters;
 }
 
@@ -96,7 +96,8 @@ Parameters decide(Talk& talk, const Asked& asked) {
     if (file && !asked.measure)
         if (std::optional<Parameters> kept = load_parameters(*file, key)) return *kept;
     Parameters parameters = measure_now(talk);
-    if (file && parameters.source == Parameters::Source::measured) keep_parameters(*file, key, parameters);
+    // Also what was assumed: jobs that follow within some minutes choose alike.
+    if (file) keep_parameters(*file, key, parameters);
     return parameters;
 }
 

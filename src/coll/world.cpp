@@ -44,6 +44,13 @@ std::string digest(const std::vector<Rank>& ranks) {
     return std::to_string(hash);
 }
 
+bool asks_for_reproducible() {
+    const std::string asked = setting("LOOM_COLL_REPRODUCIBLE");
+    if (asked.empty() || asked == "0" || asked == "off") return false;
+    if (asked == "1" || asked == "on") return true;
+    throw UsageError("LOOM_COLL_REPRODUCIBLE=" + asked + ": expected 1 or 0");
+}
+
 // Ranks that choose algorithms by other rules, or number each other otherwise, would wait for messages that nobody
 // sends. All compare with rank 0, so that all find the same. Costs an exchange among all ranks.
 void compare_settings(transport::Bootstrap& bootstrap) {
@@ -51,6 +58,7 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     const std::string rules = setting("LOOM_COLL");
     (void)parse_rules(rules);  // what cannot be read is said now, not at the first collective
     bootstrap.put("coll.rules", rules);
+    bootstrap.put("coll.reproducible", asks_for_reproducible() ? "1" : "0");
     bootstrap.put("coll.order", digest(ordered_ranks(bootstrap.size())));
     bootstrap.fence();
     const auto differ = [](std::uint32_t rank, const std::string& what) {
@@ -62,6 +70,8 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     for (std::uint32_t rank = 1; rank < bootstrap.size(); ++rank) {
         const std::string its = bootstrap.get(Rank{rank}, "coll.rules");
         if (its != first_rules) differ(rank, "LOOM_COLL ('" + first_rules + "' and '" + its + "')");
+        if (bootstrap.get(Rank{rank}, "coll.reproducible") != bootstrap.get(Rank{0}, "coll.reproducible"))
+            differ(rank, "LOOM_COLL_REPRODUCIBLE");
         if (bootstrap.get(Rank{rank}, "coll.order") != first_order) differ(rank, "LOOM_RANK_ORDER");
     }
 }
@@ -83,6 +93,7 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
+    reproducible = asks_for_reproducible();
     everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }
 
@@ -110,7 +121,10 @@ std::shared_ptr<Communicator::State> World::State::add(std::unique_ptr<Communica
 }
 
 void World::State::remove(Communicator::State& communicator) {
-    contexts_in_use.erase(contexts_in_use.find(communicator.context));
+    // What a lost rank has sent, or others sent before they heard of it, must not meet a new communicator's messages.
+    const bool lost_one = std::any_of(communicator.members.begin(), communicator.members.end(),
+                                      [&](Rank member) { return transport.is_lost(member); });
+    if (!lost_one) contexts_in_use.erase(contexts_in_use.find(communicator.context));
     std::erase_if(communicators, [&](const auto& each) { return each.get() == &communicator; });
 }
 

@@ -20,7 +20,7 @@ using transport::RankLost;
 class LostRank : public testing::TestWithParam<Progress> {};
 
 TEST_P(LostRank, fails_all_operations_of_communicators_with_it_and_no_others) {
-    std::atomic<int> told = 0, worked = 0;
+    std::atomic<int> told = 0, worked = 0, ready = 0;
     // Outlive the ranks: after a failure others may still read what was sent.
     std::vector<std::vector<int>> in(5, std::vector<int>(50'000, 1)), out = in;
 
@@ -30,6 +30,8 @@ TEST_P(LostRank, fails_all_operations_of_communicators_with_it_and_no_others) {
             const std::uint32_t me = world.rank().value;
             const Communicator all = world.communicator();
             const Communicator pair = all.split(me < 2 ? 0 : 1, 0).value();
+            ++ready;
+            while (ready != 5) std::this_thread::yield();
             if (me == 4) throw UsageError("rank 4 has had enough");
             try {
                 all.allreduce(in[me], out[me], std::plus<>{});
@@ -78,13 +80,15 @@ TEST_P(LostRank, is_found_by_those_who_never_talk_to_it) {
 
 // The first loss is one of strangers; the second is ours, but those whom we talk to live on and say nothing.
 TEST_P(LostRank, is_found_when_it_is_not_the_first) {
-    std::atomic<int> told = 0;
+    std::atomic<int> told = 0, ready = 0;
 
     const auto job = [&] {
         run_local(5, [&](World& world) {
             world.set_progress(GetParam());
             const std::uint32_t me = world.rank().value;
             const Communicator four = world.communicator().split(me == 4 ? 1 : 0, 0).value();
+            ++ready;
+            while (ready != 5) std::this_thread::yield();
             if (me == 4) throw UsageError("enough");
             while (!world.transport().lost()) std::this_thread::yield();
             if (me == 3) throw UsageError("enough as well");

@@ -34,6 +34,9 @@ enum class Collective : std::uint8_t {
 };
 inline constexpr std::size_t collectives = 20;
 
+[[nodiscard]] constexpr bool is_reduction(Collective what) {
+    return what >= Collective::reduce && what <= Collective::exscan;
+}
 [[nodiscard]] std::string_view to_string(Collective what);
 // Throws UsageError naming those there are.
 [[nodiscard]] Collective parse_collective(std::string_view name);

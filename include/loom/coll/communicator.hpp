@@ -66,6 +66,12 @@ public:
     [[nodiscard]] Persistent prepare(std::shared_ptr<const Plan> plan, Buffers buffers,
                                      const Reduction* reduction = nullptr) const;
 
+    // Whether the bits of a reduction's result shall depend on nothing but the operation, the number of ranks and what
+    // they give, not on where they run nor on what was measured. To be set alike on all ranks, between the same
+    // operations; LOOM_COLL_REPRODUCIBLE=1 does it for every communicator. Costs what a better choice would gain.
+    void set_reproducible(bool on) const;
+    [[nodiscard]] bool is_reproducible() const;
+
     [[nodiscard]] Communicator duplicate() const;
     // Ranks with the same colour, ordered by (key, rank); nothing for those without a colour.
     [[nodiscard]] std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::uint32_t key) const;

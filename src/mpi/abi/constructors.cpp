@@ -1,5 +1,6 @@
 // Calls that make communicators. Pending operations of ours go on while ranks are waited for; what follows is short,
 // everyone being there.
+#include "mpi/abi/info.hpp"
 #include "mpi/abi/library.hpp"
 #include "mpi/abi/requests.hpp"
 
@@ -65,10 +66,14 @@ using loom::mpi::Members;
 extern "C" {
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
-    return construct(comm, made, [&] { return PMPI_Comm_dup(comm, made); });
+    const int result = construct(comm, made, [&] { return PMPI_Comm_dup(comm, made); });
+    if (result == MPI_SUCCESS) loom::mpi::inherit_hints(*made, comm);
+    return result;
 }
 int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
-    return construct(comm, made, [&] { return PMPI_Comm_dup_with_info(comm, info, made); });
+    const int result = construct(comm, made, [&] { return PMPI_Comm_dup_with_info(comm, info, made); });
+    if (result == MPI_SUCCESS) loom::mpi::obey_hints(*made, info);
+    return result;
 }
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
     return duplicate_in_background(comm, made, request,

@@ -507,9 +507,13 @@ bool VerbsTransport::take_completions() {
 void VerbsTransport::take_completion(const ibv_wc& completion) {
     Peer& peer = *by_qp_.find(completion.qp_num)->second;
     if (peer.lost) return;  // its messages were given up
-    if (completion.status != IBV_WC_SUCCESS)
+    if (completion.status != IBV_WC_SUCCESS) {
+        // A rank that heard of a loss before us may have ended what we were about to read: the one that was lost first
+        // is the one to name.
+        ask_launcher();
         return lose(peer, std::string("it can no longer be reached: ") +
                               device_.adapter.functions.wc_status_str(completion.status));
+    }
     switch (kind_of(completion.wr_id)) {
         case RequestKind::probe:
             peer.probing = false;

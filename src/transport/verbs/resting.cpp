@@ -29,8 +29,7 @@ void VerbsTransport::rest() {
     const std::uint64_t now = now_ns();
     if (now - last_rest_ns_ < rest_every_ns) return;
     last_rest_ns_ = now;
-    if (const auto gone = bootstrap_.lost(); gone && *gone != me_ && gone->value < peers_.size())
-        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "it ended");
+    ask_launcher();
     if (now - last_probe_ns_ < probe_every_ns) return;
     last_probe_ns_ = now;
     for (Peer& peer : peers_) {
@@ -48,6 +47,11 @@ void VerbsTransport::rest() {
             if (send->bytes > peer.eager_limit)
                 send_control(peer, Kind::offer, send->tag, Offer{send->bytes});  // again: the receive may come yet
     }
+}
+
+void VerbsTransport::ask_launcher() {
+    if (const auto gone = bootstrap_.lost(); gone && *gone != me_ && gone->value < peers_.size())
+        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "it ended");
 }
 
 void VerbsTransport::lose(Peer& peer, const std::string& why) {

@@ -219,6 +219,7 @@ private:
     int drain_wakes();
     bool take_wakes();
     void rest();
+    void ask_launcher();
     void lose(Peer& peer, const std::string& why);
     static void finish(Message& message, Message::Outcome outcome) {
         message.outcome = outcome;
