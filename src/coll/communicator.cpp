@@ -118,6 +118,14 @@ void Communicator::State::refuse_after_loss(const Prepared& prepared) const {
     if (const auto who = prepared.lost_member(world.transport)) throw transport::loss_of(*who, world.transport);
 }
 
+void Communicator::State::start(Execution& execution) {
+    if (!world.checks) [[likely]]
+        return world.start(execution);
+    const Call& call = execution.prepared().shape.call;
+    const bool is_call = static_cast<std::size_t>(call.what) < collectives;  // else somebody's own plan
+    start_checked(execution, is_call ? record_of(call) : CallRecord{});
+}
+
 void Communicator::State::put_back(Execution& execution) {
     execution.prepared().put_back(&execution);
     if (--taken == 0 && unreferenced) world.remove(*this);
@@ -216,7 +224,7 @@ namespace {
 Request start_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction) {
     Execution& execution = state.take(prepared, buffers, reduction);
     execution.tag = state.next_tag();
-    state.world.start(execution);
+    state.start(execution);
     return Request(&execution);
 }
 

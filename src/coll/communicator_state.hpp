@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/candidates.hpp"
+#include "coll/checking.hpp"
 #include "coll/prepared.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/world.hpp"
@@ -34,6 +35,9 @@ struct Communicator::State {
     // An execution with everything but its tag.
     [[nodiscard]] Execution& take(Prepared& prepared, Buffers buffers, const Reduction* reduction);
     void put_back(Execution& execution);
+    // With its tag. After a check of what others call, if that was asked for.
+    void start(Execution& execution);
+    void start_checked(Execution& execution, const CallRecord& mine);
     // Throws RankLost when a member is gone.
     void refuse_after_loss(const Prepared& prepared) const;
     [[nodiscard]] std::uint64_t next_tag() { return tag_of(sequence++ % sequences); }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "coll/checking.hpp"
 #include "coll/communicator_state.hpp"
 #include "coll/prepared.hpp"
 #include "loom/base/copy.hpp"
@@ -279,10 +280,33 @@ void Engine::unlink(Execution& execution) {
     --pending_;
 }
 
+// It counts as known to the transport until the check has ended, so that it stays.
+void Engine::hold_behind(Execution& execution, Execution& check, std::unique_ptr<Check> what) {
+    set_up(execution);
+    ++execution.outstanding_;
+    check.behind_ = &execution;
+    check.check_ = std::move(what);
+}
+
+void Engine::begin_checked(Execution& check) {
+    Execution& execution = *std::exchange(check.behind_, nullptr);
+    --execution.outstanding_;
+    if (execution.phase_.load(std::memory_order_relaxed) != Execution::Phase::running) {
+        if (execution.detached && execution.outstanding_ == 0) reclaim(execution);
+        return;
+    }
+    if (check.failed()) return fail(execution, check.error_);
+    if (const std::string wrong = differences(check.check_->all()); !wrong.empty())
+        return fail(execution, std::make_exception_ptr(UsageError("the ranks do not call the same: " + wrong)));
+    advance(execution);
+}
+
 void Engine::finish(Execution& execution, Execution::Phase phase) {
     unlink(execution);
     const bool detached = execution.detached;
     execution.phase_.store(phase, std::memory_order_release);
+    if (execution.behind_ != nullptr) [[unlikely]]
+        begin_checked(execution);
     if (detached && execution.outstanding_ == 0 && !execution.queued_) reclaim(execution);
 }
 

@@ -17,6 +17,7 @@
 
 namespace loom::coll {
 
+class Check;
 class Engine;
 struct Prepared;
 
@@ -83,6 +84,9 @@ private:
     // Of programs with multicast, by step.
     enum class Fragment : std::uint8_t { missing, heard, here };
     std::vector<Fragment> fragments_;
+    // Of a check (checking.hpp): what begins when it has ended well.
+    Execution* behind_ = nullptr;
+    std::unique_ptr<Check> check_;
     std::span<std::byte> scratch_;  // the transport's own memory: what arrives there is copied faster
     Execution* next_queued_ = nullptr;
     Execution* previous_ = nullptr;  // among the pending
@@ -102,6 +106,8 @@ public:
     void start(Execution& execution);
     // It is pending, and whoever polls next begins with it.
     void hand_over(Execution& execution);
+    // It is pending, and begins when `check` has ended and says that all ranks call the same; else it fails.
+    void hold_behind(Execution& execution, Execution& check, std::unique_ptr<Check> what);
     [[nodiscard]] bool has_handed_over() const { return !handed_over_.empty(); }
     // Looks for messages, if anything is pending. True when something happened.
     bool poll();
@@ -126,6 +132,7 @@ private:
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);
     void unlink(Execution& execution);
+    void begin_checked(Execution& check);
     static void heard(void* engine, Rank from, transport::Tag tag, std::uint32_t fragment,
                       std::span<const std::byte> data);
 

@@ -99,7 +99,7 @@ void Persistent::start() {
     if (execution_->failed()) std::rethrow_exception(execution_->error());
     const Prepared& prepared = execution_->prepared();
     prepared.communicator.refuse_after_loss(prepared);
-    world_of(*execution_).start(*execution_);
+    execution_->prepared().communicator.start(*execution_);
 }
 
 bool Persistent::test() {

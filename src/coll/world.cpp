@@ -44,12 +44,14 @@ std::string digest(const std::vector<Rank>& ranks) {
     return std::to_string(hash);
 }
 
-bool asks_for_reproducible() {
-    const std::string asked = setting("LOOM_COLL_REPRODUCIBLE");
+bool is_on(const char* name) {
+    const std::string asked = setting(name);
     if (asked.empty() || asked == "0" || asked == "off") return false;
     if (asked == "1" || asked == "on") return true;
-    throw UsageError("LOOM_COLL_REPRODUCIBLE=" + asked + ": expected 1 or 0");
+    throw UsageError(std::string(name) + "=" + asked + ": expected 1 or 0");
 }
+
+constexpr const char* switches[] = {"LOOM_COLL_REPRODUCIBLE", "LOOM_COLL_CHECK"};
 
 // Ranks that choose algorithms by other rules, or number each other otherwise, would wait for messages that nobody
 // sends. All compare with rank 0, so that all find the same. Costs an exchange among all ranks.
@@ -58,7 +60,7 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     const std::string rules = setting("LOOM_COLL");
     (void)parse_rules(rules);  // what cannot be read is said now, not at the first collective
     bootstrap.put("coll.rules", rules);
-    bootstrap.put("coll.reproducible", asks_for_reproducible() ? "1" : "0");
+    for (const char* name : switches) bootstrap.put(name, is_on(name) ? "1" : "0");
     bootstrap.put("coll.order", digest(ordered_ranks(bootstrap.size())));
     bootstrap.fence();
     const auto differ = [](std::uint32_t rank, const std::string& what) {
@@ -70,8 +72,8 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     for (std::uint32_t rank = 1; rank < bootstrap.size(); ++rank) {
         const std::string its = bootstrap.get(Rank{rank}, "coll.rules");
         if (its != first_rules) differ(rank, "LOOM_COLL ('" + first_rules + "' and '" + its + "')");
-        if (bootstrap.get(Rank{rank}, "coll.reproducible") != bootstrap.get(Rank{0}, "coll.reproducible"))
-            differ(rank, "LOOM_COLL_REPRODUCIBLE");
+        for (const char* name : switches)
+            if (bootstrap.get(Rank{rank}, name) != bootstrap.get(Rank{0}, name)) differ(rank, name);
         if (bootstrap.get(Rank{rank}, "coll.order") != first_order) differ(rank, "LOOM_RANK_ORDER");
     }
 }
@@ -93,7 +95,8 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
-    reproducible = asks_for_reproducible();
+    reproducible = is_on("LOOM_COLL_REPRODUCIBLE");
+    checks = is_on("LOOM_COLL_CHECK");
     everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }
 

@@ -77,6 +77,7 @@ struct World::State {
     std::vector<std::unique_ptr<Communicator::State>> communicators;
     std::shared_ptr<Communicator::State> everyone;
     bool closed = false;
+    bool checks = false;        // LOOM_COLL_CHECK
     bool reproducible = false;  // LOOM_COLL_REPRODUCIBLE: for new communicators
 
     // What was said in an agreement (recovery.cpp); whether somebody hears it does not matter.
