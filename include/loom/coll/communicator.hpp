@@ -1,11 +1,18 @@
 // A group of ranks that start collectives together: without types here, with them in what it inherits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
+
+// First: a compiler's complaint about an argument names every header on the way to the check.
+#include "loom/coll/typed/data.hpp"
+#include "loom/coll/typed/given.hpp"
 
 #include "loom/base/error.hpp"
 #include "loom/coll/algorithm.hpp"
@@ -74,6 +81,10 @@ public:
     // UsageError unless each is there once.
     [[nodiscard]] Communicator renumbered(std::span<const std::uint32_t> order) const;
     [[nodiscard]] Communicator cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const;
+    [[nodiscard]] Communicator cartesian(std::initializer_list<std::uint32_t> dims,
+                                         const std::vector<bool>& periodic) const {
+        return cartesian(std::span(dims.begin(), dims.size()), periodic);
+    }
     // Each rank gives its own neighbours.
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;
 
