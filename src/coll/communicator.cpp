@@ -102,6 +102,7 @@ void Communicator::State::refuse_after_loss(const Prepared& prepared) const {
 
 void Communicator::State::put_back(Execution& execution) {
     execution.prepared().put_back(&execution);
+    if (execution.prepared().is_message) messages.put_back(execution.prepared());
     if (--taken == 0 && unreferenced) world.remove(*this);
 }
 

@@ -31,7 +31,7 @@ mkdir -p "$folder/loom/coll"
 "$compiler" -std=c++20 -w -I "$include" -x c++-header "$include/loom/coll/typed.hpp" -o "$folder/loom/coll/typed.hpp.gch"
 
 # What is right compiles: the calls below fail for what is wrong in them.
-program 'comm.allreduce(in, out, std::plus<>{}); comm.broadcast(number, root);' > "$folder/0.cpp"
+program 'comm.allreduce(in, out, std::plus<>{}); comm.broadcast(number, root); comm.send(1, root);' > "$folder/0.cpp"
 compile 0 || { cat "$folder/0.txt"; exit 1; }
 
 wrong=0 number=0

@@ -22,6 +22,7 @@
 #include "loom/coll/reduction.hpp"
 #include "loom/coll/request.hpp"
 #include "loom/coll/typed/combination.hpp"
+#include "loom/coll/typed/messages.hpp"
 #include "loom/coll/typed/movement.hpp"
 #include "loom/coll/typed/neighbourhood.hpp"
 
@@ -41,7 +42,8 @@ struct Explanation;  // loom/coll/explain.hpp
 // member is known to be gone, starting anything throws transport::RankLost and sends nothing.
 class Communicator : public DataMovement<Communicator>,
                      public Combination<Communicator>,
-                     public Neighbourhood<Communicator> {
+                     public Neighbourhood<Communicator>,
+                     public Messages<Communicator> {
 public:
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] std::uint32_t size() const;
@@ -72,6 +74,10 @@ public:
                                 const Reduction* reduction = nullptr) const;
     [[nodiscard]] Persistent prepare(std::shared_ptr<const Plan> plan, Buffers buffers,
                                      const Reduction* reduction = nullptr) const;
+
+    // A message between two ranks, of the kind that typed/messages.hpp explains.
+    [[nodiscard]] Request start_send(std::span<const std::byte> data, Rank to, std::uint32_t tag) const;
+    [[nodiscard]] Request start_receive(std::span<std::byte> into, Rank from, std::uint32_t tag) const;
 
     [[nodiscard]] Communicator duplicate() const;
     // Ranks with the same colour, ordered by (key, rank); nothing for those without a colour.
