@@ -1,15 +1,14 @@
 // Messages between two ranks of a communicator, with types. They never meet those of collectives.
 //
-// - A receive gets the message that its sender sent to it on this communicator with the same tag. Messages with the
-// same
-//   sender, receiver and tag are received in the order in which they were sent; others in any order.
-// - The receive must be exactly as long as the message, in bytes. Otherwise both throw Error where they end, but a send
-//   that had already finished.
+// - A receive gets the message that was sent to it by the given rank, on this communicator, with the same tag. Messages
+//   of one sender, one receiver and one tag are received in the order in which they were sent, others in any order.
+// - The receive must be exactly as long as the message, in bytes. Otherwise it throws Error, and so does the send
+//   unless it had already finished.
 // - There is no receive from any rank, and none of any tag.
-// - A send is finished when its data may change. A short one may be finished before the receive starts; a long one
-//   waits for it. Two ranks that send to each other, or a rank that sends to itself, start one of the two with isend or
+// - A send is finished when its data may change. A short one may finish before the receive starts, a long one waits for
+//   it. Where two ranks send to each other, or a rank to itself, start the sends or the receives with isend or
 //   ireceive.
-// - Any number may be in flight. When a rank of the communicator is lost, they fail with transport::RankLost, as
+// - Any number may be in flight. They fail with transport::RankLost when a rank of the communicator is lost, as
 //   collectives do.
 #pragma once
 
