@@ -9,7 +9,7 @@ namespace loom::coll {
 
 using traffic::OpKind;
 
-Prepared& MessagePrograms::take(Communicator::State& communicator) {
+Prepared& MessagePrograms::next(Communicator::State& communicator) {
     if (idle_.empty()) {
         if (plan_ == nullptr) {
             Writer writer(communicator.group.size, communicator.group.me);
@@ -19,11 +19,9 @@ Prepared& MessagePrograms::take(Communicator::State& communicator) {
         all_.push_back(std::make_unique<Prepared>(communicator, plan_));
         all_.back()->is_message = true;
         idle_.reserve(all_.size());
-        return *all_.back();
+        idle_.push_back(all_.back().get());
     }
-    Prepared& next = *idle_.back();
-    idle_.pop_back();
-    return next;
+    return *idle_.back();
 }
 
 namespace {
@@ -40,7 +38,7 @@ Request start_message(Communicator::State& state, OpKind kind, Rank peer, std::u
         throw UsageError("the tag of a message is " + std::to_string(tag) + ", but must be less than " +
                          std::to_string(Communicator::tags));
     const World::State::Hold hold(state.world);
-    Prepared& prepared = state.messages.take(state);
+    Prepared& prepared = state.messages.next(state);
     Program& program = prepared.program;
     ProgramStep& step = program.steps.front();
     step.kind = kind;
@@ -54,6 +52,7 @@ Request start_message(Communicator::State& state, OpKind kind, Rank peer, std::u
     program.output = kind == OpKind::send ? none : whole;
     program.moved = nothing_to_hand_over;
     Execution& execution = state.take(prepared, buffers, nullptr);
+    state.messages.take_next();
     execution.tag = state.message_tag();
     state.world.start(execution);
     return Request(&execution);

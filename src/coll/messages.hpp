@@ -11,8 +11,9 @@ namespace loom::coll {
 
 class MessagePrograms {
 public:
-    // A program of one step that sends or receives, free to be changed until it is given back.
-    [[nodiscard]] Prepared& take(Communicator::State& communicator);
+    // A program of one step that sends or receives, free to be changed. It is the next one again until it is taken.
+    [[nodiscard]] Prepared& next(Communicator::State& communicator);
+    void take_next() { idle_.pop_back(); }
     void put_back(Prepared& prepared) { idle_.push_back(&prepared); }
 
 private:
