@@ -31,8 +31,8 @@ int main() try {
 
     const Word mine = make_word(std::string("<") + static_cast<char>('a' + comm.rank().value) + ">");
     Word before, all;
-    auto prefix = comm.iexscan(std::span(&mine, 1), std::span(&before, 1), join);
-    auto whole = comm.iallreduce(std::span(&mine, 1), std::span(&all, 1), join);
+    auto prefix = comm.iexscan(mine, before, join);
+    auto whole = comm.iallreduce(mine, all, join);
     prefix.wait();
     whole.wait();
 

@@ -22,7 +22,7 @@ int main() try {
     const auto world = loom::coll::World::open();
     const auto all = world->communicator();
     const std::uint32_t rows = all.size() % 2 == 0 ? 2 : 1;
-    const auto grid = all.cartesian(std::vector<std::uint32_t>{rows, all.size() / rows}, {true, true});
+    const auto grid = all.cartesian({rows, all.size() / rows}, {true, true});
 
     // Blocks in the order of neighbours: up, down, left, right.
     std::vector<double> out(4 * side), in(4 * side);

@@ -31,7 +31,7 @@ int main() try {
     }
 
     std::vector<std::uint64_t> totals(comm.size());
-    comm.gather(std::span(&total, 1), totals, root);
+    comm.gather(total, totals, root);
     if (comm.rank() == root)
         for (std::uint32_t rank = 0; rank < comm.size(); ++rank)
             std::printf("rank %u has added up %llu\n", rank, static_cast<unsigned long long>(totals[rank]));

@@ -115,6 +115,7 @@ Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const 
 void Communicator::State::refuse_after_loss(const Prepared& prepared) const {
     if (!world.transport.lost()) [[likely]]
         return;
+    if (prepared.is_message) return;  // those who are left may talk to each other; the lost one's messages end as lost
     if (const auto who = prepared.lost_member(world.transport)) throw transport::loss_of(*who, world.transport);
 }
 
@@ -128,6 +129,7 @@ void Communicator::State::start(Execution& execution) {
 
 void Communicator::State::put_back(Execution& execution) {
     execution.prepared().put_back(&execution);
+    if (execution.prepared().is_message) messages.put_back(execution.prepared());
     if (--taken == 0 && unreferenced) world.remove(*this);
 }
 

@@ -8,6 +8,7 @@
 
 #include "coll/candidates.hpp"
 #include "coll/checking.hpp"
+#include "coll/messages.hpp"
 #include "coll/prepared.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/world.hpp"
@@ -17,6 +18,8 @@ namespace loom::coll {
 // Transport tag: context (20 bits), sequence (20), tag of the operation (24).
 inline constexpr std::uint32_t sequences = 1u << 19;  // the other half belongs to persistent operations
 inline constexpr std::uint32_t first_persistent = 1u << 19;
+inline constexpr std::uint32_t message_sequence = (1u << 20) - 1;  // no operation's: messages between two ranks
+inline constexpr std::uint32_t persistent_sequences = message_sequence - first_persistent;
 // By its tag. All starts of a persistent operation have the same one: a datagram that comes late must not be taken for
 // one of the next start, so they go without.
 [[nodiscard]] constexpr bool is_persistent(std::uint64_t tag) {
@@ -44,8 +47,9 @@ struct Communicator::State {
     // Persistent operations may be started in different orders on different ranks: they have their tag from the
     // beginning, and their messages match in the order of their starts.
     [[nodiscard]] std::uint64_t next_persistent_tag() {
-        return tag_of(first_persistent + persistent_sequence++ % sequences);
+        return tag_of(first_persistent + persistent_sequence++ % persistent_sequences);
     }
+    [[nodiscard]] std::uint64_t message_tag() const { return tag_of(message_sequence); }
     // Of the ranks given by everyone's `mine`, in the order of ranks.
     void exchange(std::span<const std::byte> mine, std::span<std::byte> all);
     // Agreed with all others: a context that none of us uses. It counts as used until it is given up.
@@ -77,6 +81,7 @@ struct Communicator::State {
     std::uint32_t persistent_sequence = 0;
     std::uint32_t agreements = 0;  // begun, in all
     PlanCache plans;
+    MessagePrograms messages;
     std::size_t taken = 0;      // executions that somebody holds
     bool unreferenced = false;  // no handle is left; it goes with the last execution
 

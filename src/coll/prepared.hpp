@@ -45,6 +45,7 @@ struct Prepared {
     std::shared_ptr<const Plan> plan;
     Program program;
     Touched touched;          // nothing, of a plan that somebody else wrote
+    bool is_message = false;  // of Communicator::State::messages
     std::uint32_t taken = 0;  // executions that somebody holds
     std::uint64_t last_use = 0;
     Shape shape;

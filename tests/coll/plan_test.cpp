@@ -33,7 +33,7 @@ TEST(Plan, holds_one_ranks_operations_with_their_places_and_edges) {
 TEST(Plan, is_compiled_step_by_step_from_pieces_that_a_layout_of_the_user_becomes) {
     const std::vector<std::size_t> counts{1, 2};
     const Layout layout(counts);
-    const std::vector<std::uint64_t> bytes{8 * layout.counts[0], 8 * layout.counts[1]};
+    const std::vector<std::uint64_t> bytes{8 * layout.counts.span()[0], 8 * layout.counts.span()[1]};
     const BlockPieces pieces = BlockPieces::packed(bytes);
     const std::vector<Rank> members{Rank{5}, Rank{7}};
     Writer writer(2, Rank{0});

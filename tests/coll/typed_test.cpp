@@ -1,7 +1,11 @@
 // Every collective with types in each of its three forms, on three ranks: what is bound is what was given.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loom/coll/typed.hpp"
@@ -10,7 +14,7 @@ namespace loom::coll {
 namespace {
 
 using Numbers = std::vector<int>;
-using Counts = std::vector<std::size_t>;
+using Sizes = std::vector<std::size_t>;
 
 constexpr std::uint32_t ranks = 3;
 
@@ -54,8 +58,8 @@ protected:
     // What only rank 1 gets of `there`; at the others nothing is written.
     static Numbers at_one(int me, const Numbers& there) { return me == 1 ? there : Numbers(there.size(), -1); }
 
-    const Counts counts_{1, 2, 3};  // of ranks
-    const Counts places_{5, 3, 0};  // the last first
+    const Sizes counts_{1, 2, 3};  // of ranks
+    const Sizes places_{5, 3, 0};  // the last first
     const Rank one_{1};
 };
 
@@ -144,14 +148,14 @@ TEST_F(Typed, Scatter) {
 TEST_F(Typed, Alltoall) {
     on_all([&](const Communicator& comm, int me) {
         const Numbers given = counted(me, 6);
-        const Counts twos(ranks, 2), turned{4, 2, 0};
+        const Sizes twos(ranks, 2), turned{4, 2, 0};
         Numbers expected, reversed;
         for (int from = 0; from < 3; ++from)
             for (int i = 0; i < 2; ++i) expected.push_back(100 * from + 2 * me + i);
         for (int from = 2; from >= 0; --from)
             for (int i = 0; i < 2; ++i) reversed.push_back(100 * from + 2 * me + i);
         // Rank r gives r + 1 numbers to each.
-        const Counts to_each(ranks, counts_[static_cast<std::size_t>(me)]);
+        const Sizes to_each(ranks, counts_[static_cast<std::size_t>(me)]);
         const Numbers given_v = counted(me, 3 * to_each[0]);
         Numbers expected_v;
         for (int from = 0; from < 3; ++from)
@@ -241,14 +245,13 @@ TEST_F(Typed, ScanAndExscan) {
 // On a ring each has one before and one behind; the first block is for the one before.
 TEST_F(Typed, NeighbourCollectives) {
     on_all([&](const Communicator& comm, int me) {
-        const std::uint32_t dims[]{ranks};
-        const Communicator ring = comm.cartesian(dims, {true});
+        const Communicator ring = comm.cartesian({ranks}, {true});
         const int before = (me + 2) % 3, behind = (me + 1) % 3;
         const Numbers mine = counted(me, 2), blocks = counted(me, 4);
         const Numbers heard{100 * before, 100 * before + 1, 100 * behind, 100 * behind + 1};
         const Numbers turned{100 * behind, 100 * behind + 1, 100 * before, 100 * before + 1};
         const Numbers given{100 * before + 2, 100 * before + 3, 100 * behind, 100 * behind + 1};
-        const Counts twos(2, 2), behind_first{2, 0};
+        const Sizes twos(2, 2), behind_first{2, 0};
         Numbers out(4, -1);
 
         EXPECT_FORMS(ring, neighbour_allgather, out, heard, mine, out);
@@ -261,6 +264,123 @@ TEST_F(Typed, NeighbourCollectives) {
         out.assign(4, -1);
         EXPECT_FORMS(ring, neighbour_alltoallv, out, given, blocks, twos, out, twos);
     });
+}
+
+TEST_F(Typed, VariablesAreOneElement) {
+    on_all([&](const Communicator& comm, int me) {
+        const std::size_t mine = static_cast<std::size_t>(me);
+        const std::vector<double> scattered{0.5, 1.5, 2.5};
+        const double given = scattered[mine];
+        double value = me == 1 ? 0.25 : 0, sum = 0, combined = 0, prefix = 0, before = -1, part = 0;
+        std::vector<double> gathered(3), gathered_v(3), known(3), known_v(3), row(3);
+
+        comm.broadcast(value, one_);
+        comm.allreduce(given, sum, std::plus<>{});
+        comm.reduce(given, combined, std::plus<>{}, one_);
+        comm.scan(given, prefix, std::plus<>{});
+        comm.exscan(given, before, std::plus<>{});
+        comm.scatter(scattered, part, one_);
+        comm.gather(given, gathered, one_);
+        comm.gatherv(given, gathered_v, {{1, 1, 1}}, one_);
+        comm.allgather(given, known);
+        comm.allgatherv(given, known_v, {{1, 1, 1}, {2, 1, 0}});
+        comm.reduce_scatter_block(known, value, loom::coll::maximum);
+
+        EXPECT_EQ(sum, 4.5);
+        EXPECT_EQ(combined, me == 1 ? 4.5 : 0);
+        EXPECT_EQ(prefix, (std::vector<double>{0.5, 2, 4.5}[mine]));
+        EXPECT_EQ(before, (std::vector<double>{-1, 0.5, 2}[mine]));
+        EXPECT_EQ(part, given);
+        EXPECT_EQ(gathered, me == 1 ? scattered : std::vector<double>(3));
+        EXPECT_EQ(gathered_v, gathered);
+        EXPECT_EQ(known, scattered);
+        EXPECT_EQ(known_v, (std::vector<double>{2.5, 1.5, 0.5}));
+        EXPECT_EQ(value, given);
+    });
+}
+
+TEST_F(Typed, VariablesInAllForms) {
+    struct Extent {
+        int first, last;
+        bool operator==(const Extent&) const = default;
+    };
+    on_all([&](const Communicator& comm, int me) {
+        const auto around = [](const Extent& a, const Extent& b) {
+            return Extent{std::min(a.first, b.first), std::max(a.last, b.last)};
+        };
+        const Extent mine{10 - me, 20 + me};
+        Extent all{}, in_one{mine};
+
+        comm.iallreduce(mine, all, around).wait();
+        comm.allreduce(in_place, in_one, around);
+
+        EXPECT_EQ(all, (Extent{8, 22}));
+        EXPECT_EQ(in_one, all);
+        Persistent kept = comm.persistent_allreduce(mine, all, around);
+        for (int round = 0; round < 2; ++round) {
+            all = {};
+            kept.start();
+            kept.wait();
+            EXPECT_EQ(all, (Extent{8, 22}));
+        }
+    });
+}
+
+TEST_F(Typed, CallsThatWaitTakeTemporariesAsTheirInput) {
+    on_all([&](const Communicator& comm, int me) {
+        int sum = 0;
+        Numbers sums(2), parts(1);
+
+        comm.allreduce(me + 1, sum, std::plus<>{});
+        comm.allreduce(counted(me, 2), sums, std::plus<>{});
+        comm.scatter(counted(me, 3), parts, one_);
+
+        EXPECT_EQ(sum, 6);
+        EXPECT_EQ(sums, (Numbers{300, 303}));
+        EXPECT_EQ(parts, Numbers{100 + me});
+    });
+}
+
+TEST_F(Typed, BracesStandForCountsPlacesAndGrids) {
+    on_all([&](const Communicator& comm, int me) {
+        const Numbers mine = counted(me, counts_[static_cast<std::size_t>(me)]), given = counted(me, 6);
+        Numbers in_order(6), placed(6), sums(mine.size());
+
+        comm.allgatherv(mine, in_order, {{1, 2, 3}});
+        comm.allgatherv(mine, placed, {{1, 2, 3}, {5, 3, 0}});
+        comm.reduce_scatter(given, sums, {1, 2, 3}, std::plus<>{});
+        const Communicator ring = comm.cartesian({3, 1}, {true, false});
+
+        EXPECT_EQ(in_order, (Numbers{0, 100, 101, 200, 201, 202}));
+        EXPECT_EQ(placed, (Numbers{200, 201, 202, 100, 101, 0}));
+        EXPECT_EQ(sums, (std::vector<Numbers>{{300}, {303, 306}, {309, 312, 315}}[static_cast<std::size_t>(me)]));
+        EXPECT_EQ(ring.group().grid->dims, (std::vector<std::uint32_t>{3, 1}));
+        EXPECT_EQ(ring.group().grid->periodic, (std::vector<bool>{true, false}));
+    });
+}
+
+// What has no name is kept, also in copies; what has one is not copied.
+TEST(Layout, OutlivesTheTemporariesItIsMadeFrom) {
+    const auto vector = [] { return Sizes{1, 2, 3}; };
+    const auto array = [] { return std::array<std::size_t, 3>{5, 3, 0}; };
+    const auto list = [](const Counts& counts) { return Sizes(counts.span().begin(), counts.span().end()); };
+
+    auto made = std::make_unique<Layout>(vector(), array());
+    const Layout copy = *made, braces{{7, 8}, {9, 10}}, one{{4}};
+    const Layout moved = std::move(*made);
+    made.reset();
+
+    for (const Layout* layout : {&copy, &moved}) {
+        EXPECT_EQ(list(layout->counts), vector());
+        EXPECT_EQ(list(layout->places), (Sizes{5, 3, 0}));
+    }
+    EXPECT_EQ(list(braces.counts), (Sizes{7, 8}));
+    EXPECT_EQ(list(braces.places), (Sizes{9, 10}));
+    EXPECT_EQ(list(one.counts), Sizes{4});
+    EXPECT_EQ(one.places.span().size(), 0u);
+    const Sizes named = vector();
+    EXPECT_EQ(Layout(named).counts.span().data(), named.data());
+    EXPECT_EQ(Layout(std::span(named)).counts.span().data(), named.data());
 }
 
 }  // namespace

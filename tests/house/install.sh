@@ -27,7 +27,7 @@ cat > "$folder/user/main.cpp" <<'END'
 int main() {
     const auto world = loom::coll::World::open();
     int one = 1, all = 0;
-    world->communicator().allreduce(std::span(&one, 1), std::span(&all, 1), std::plus<>{});
+    world->communicator().allreduce(one, all, std::plus<>{});
     if (world->rank() == loom::Rank{0}) std::printf("%d ranks\n", all);
     world->close();
 }

@@ -1,11 +1,18 @@
 // A group of ranks that start collectives together: without types here, with them in what it inherits.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
+
+// First: a compiler's complaint about an argument names every header on the way to the check.
+#include "loom/coll/typed/data.hpp"
+#include "loom/coll/typed/given.hpp"
 
 #include "loom/base/error.hpp"
 #include "loom/coll/algorithm.hpp"
@@ -15,6 +22,7 @@
 #include "loom/coll/reduction.hpp"
 #include "loom/coll/request.hpp"
 #include "loom/coll/typed/combination.hpp"
+#include "loom/coll/typed/messages.hpp"
 #include "loom/coll/typed/movement.hpp"
 #include "loom/coll/typed/neighbourhood.hpp"
 
@@ -34,7 +42,8 @@ struct Explanation;  // loom/coll/explain.hpp
 // member is known to be gone, starting anything throws transport::RankLost and sends nothing.
 class Communicator : public DataMovement<Communicator>,
                      public Combination<Communicator>,
-                     public Neighbourhood<Communicator> {
+                     public Neighbourhood<Communicator>,
+                     public Messages<Communicator> {
 public:
     [[nodiscard]] Rank rank() const;
     [[nodiscard]] std::uint32_t size() const;
@@ -72,6 +81,10 @@ public:
     void set_reproducible(bool on) const;
     [[nodiscard]] bool is_reproducible() const;
 
+    // A message between two ranks, of the kind that typed/messages.hpp explains.
+    [[nodiscard]] Request start_send(std::span<const std::byte> data, Rank to, std::uint32_t tag) const;
+    [[nodiscard]] Request start_receive(std::span<std::byte> into, Rank from, std::uint32_t tag) const;
+
     [[nodiscard]] Communicator duplicate() const;
     // Ranks with the same colour, ordered by (key, rank); nothing for those without a colour.
     [[nodiscard]] std::optional<Communicator> split(std::optional<std::uint32_t> colour, std::uint32_t key) const;
@@ -80,6 +93,10 @@ public:
     // UsageError unless each is there once.
     [[nodiscard]] Communicator renumbered(std::span<const std::uint32_t> order) const;
     [[nodiscard]] Communicator cartesian(std::span<const std::uint32_t> dims, const std::vector<bool>& periodic) const;
+    [[nodiscard]] Communicator cartesian(std::initializer_list<std::uint32_t> dims,
+                                         const std::vector<bool>& periodic) const {
+        return cartesian(std::span(dims.begin(), dims.size()), periodic);
+    }
     // Each rank gives its own neighbours.
     [[nodiscard]] Communicator graph(const Neighbours& mine) const;
 

@@ -6,9 +6,13 @@
 //   compute();
 //   request.wait();
 //
-// Data are ranges of trivially copyable elements (loom/coll/typed/data.hpp), operations function objects
-// (loom/coll/typed/operation.hpp).
+// Data are ranges of trivially copyable elements or single variables (loom/coll/typed/given.hpp), operations function
+// objects (loom/coll/typed/operation.hpp).
 #pragma once
+
+// First: a compiler's complaint about an argument names every header on the way to the check.
+#include "loom/coll/typed/data.hpp"
+#include "loom/coll/typed/given.hpp"
 
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/world.hpp"

@@ -1,11 +1,12 @@
-// coll_workout [SEED [CASES [LARGEST [PROGRESS]]]]: random collectives against the reference, on whatever started it:
-// `loom run`, mpirun, srun; `coll_workout --ranks N ...` starts itself N times. Prints one line a trouble; exit code 1
-// when there was any.
+// coll_workout [SEED [CASES [LARGEST [PROGRESS]]]]: random collectives against the reference, then random messages with
+// collectives beside them, on whatever started it: `loom run`, mpirun, srun; `coll_workout --ranks N ...` starts itself
+// N times. Prints one line a trouble; exit code 1 when there was any.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "coll/message_workout.hpp"
 #include "coll/workout.hpp"
 #include "loom/base/copy.hpp"
 #include "loom/transport/launch.hpp"
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
         auto troubles = coll::work_out(*world, how);
         if (const std::size_t wrong = work_again(*world); wrong != 0)
             troubles.push_back(std::to_string(wrong) + " numbers of buffers used again were wrong");
+        const auto of_messages = coll::exchange_messages(*world, {.seed = how.seed, .largest = how.largest});
+        troubles.insert(troubles.end(), of_messages.begin(), of_messages.end());
         for (const std::string& trouble : troubles) std::fprintf(stderr, "%s\n", trouble.c_str());
         const std::uint32_t bad = troubles.empty() ? 0 : 1;
         std::uint32_t any = 0;

@@ -1,19 +1,20 @@
-// What typed collectives take: ranges of data, layouts of blocks, and "in place".
+// What typed collectives take beside data: layouts of blocks, and "in place".
 #pragma once
 
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "loom/base/error.hpp"
 #include "loom/coll/call.hpp"
-#include "loom/coll/typed/operation.hpp"
 
 namespace loom::coll {
 
@@ -22,60 +23,45 @@ namespace loom::coll {
 struct InPlace {};
 inline constexpr InPlace in_place{};
 
-// Elements one after another in memory that stays: a vector or array with a name, a span; not a temporary container.
-template <class R>
-concept Range = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && std::ranges::borrowed_range<R> &&
-    Data<std::ranges::range_value_t<R>>;
+// Numbers of elements, or places counted in elements: one for each rank or neighbour. A range that has a name, or a
+// span, is referred to and must outlive this; what is in braces or a temporary is kept here.
+class Counts {
+public:
+    Counts() = default;
+    Counts(std::initializer_list<std::size_t> numbers) : kept_(numbers) {}
+    Counts(std::vector<std::size_t>&& numbers) : kept_(std::move(numbers)) {}  // NOLINT: implicit
+    template <std::ranges::contiguous_range Numbers>
+    requires(!std::same_as<std::remove_cvref_t<Numbers>, Counts>) Counts(Numbers&& numbers) {  // NOLINT: implicit
+        static_assert(std::is_same_v<std::ranges::range_value_t<Numbers>, std::size_t>,
+                      "counts and places must be of type std::size_t");
+        if constexpr (!std::same_as<std::ranges::range_value_t<Numbers>, std::size_t>)
+            return;
+        else if constexpr (std::ranges::borrowed_range<Numbers>)
+            named_ = numbers;
+        else
+            kept_.assign(std::ranges::begin(numbers), std::ranges::end(numbers));
+    }
 
-// The same, and they can be written.
-template <class R>
-concept OutputRange = Range<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+    [[nodiscard]] std::span<const std::size_t> span() const { return kept_.empty() ? named_ : kept_; }
 
-// The input that goes with an output of T: elements of the same type, or in_place.
-template <class R, class T>
-concept InputFor = std::same_as<std::remove_cvref_t<R>, InPlace> ||
-    (Range<R>&& std::same_as<std::ranges::range_value_t<R>, T>);
-
-// The output that goes with an input of T, where in_place stands in its place.
-template <class R, class T>
-concept OutputFor = std::same_as<std::remove_cvref_t<R>, InPlace> ||
-    (OutputRange<R>&& std::same_as<std::ranges::range_value_t<R>, T>);
-
-template <class R>
-using Element = std::ranges::range_value_t<R>;  // of a Range
+private:
+    std::span<const std::size_t> named_;
+    std::vector<std::size_t> kept_;
+};
 
 // Blocks of a buffer in elements: how many of each rank (or neighbour), and where. Without places they lie one after
-// another. Refers to what it is made from.
+// another. In braces: {{2, 1, 1}} for counts, {{2, 1, 1}, {0, 4, 8}} for counts and places.
 struct Layout {
-    std::span<const std::size_t> counts;
-    std::span<const std::size_t> places = {};
+    Counts counts;
+    Counts places;
 
-    Layout(std::span<const std::size_t> count_of, std::span<const std::size_t> place_of = {})  // NOLINT: implicit
-        : counts(count_of), places(place_of) {}
-    Layout(const std::vector<std::size_t>& count_of)  // NOLINT: implicit
-        : Layout(std::span(count_of)) {}
+    Layout(Counts count_of, Counts place_of = {})  // NOLINT: implicit
+        : counts(std::move(count_of)), places(std::move(place_of)) {}
+    template <std::ranges::contiguous_range Numbers>
+    Layout(Numbers&& count_of) : counts(std::forward<Numbers>(count_of)) {}  // NOLINT: implicit
 };
 
 namespace detail {
-
-template <class R>
-inline constexpr bool is_in_place = std::same_as<std::remove_cvref_t<R>, InPlace>;
-
-template <class R>
-[[nodiscard]] const std::byte* input_data(const R& range) {
-    if constexpr (is_in_place<R>)
-        return nullptr;
-    else
-        return reinterpret_cast<const std::byte*>(std::ranges::data(range));
-}
-
-template <class R>
-[[nodiscard]] std::byte* output_data(R& range) {
-    if constexpr (is_in_place<R>)
-        return nullptr;
-    else
-        return reinterpret_cast<std::byte*>(std::ranges::data(range));
-}
 
 inline void need(bool holds, std::string_view what, std::string_view why) {
     if (!holds) [[unlikely]]
@@ -88,14 +74,15 @@ public:
     BlockBytes() = default;
     // Checks that all blocks are inside `room` elements.
     BlockBytes(const Layout& layout, std::size_t element, std::size_t room, std::string_view what)
-        : size_(layout.counts.size()) {
-        need(layout.places.empty() || layout.places.size() == size_, what, "there must be a place for every count");
+        : size_(layout.counts.span().size()) {
+        const std::span<const std::size_t> counts = layout.counts.span(), places = layout.places.span();
+        need(places.empty() || places.size() == size_, what, "there must be a place for every count");
         if (size_ > few_.size() / 2) many_.resize(2 * size_);
         std::uint64_t* words = size_ > few_.size() / 2 ? many_.data() : few_.data();
         std::size_t next = 0;
         for (std::size_t i = 0; i < size_; ++i) {
-            const std::size_t count = layout.counts[i];
-            const std::size_t place = layout.places.empty() ? next : layout.places[i];
+            const std::size_t count = counts[i];
+            const std::size_t place = places.empty() ? next : places[i];
             need(count == 0 || (place <= room && count <= room - place), what, "a block goes beyond its buffer");
             words[i] = count * element;
             words[size_ + i] = place * element;

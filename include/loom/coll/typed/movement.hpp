@@ -1,5 +1,5 @@
 // Collectives that move data, with types: i... starts one, without a prefix it is also waited for, persistent_... keeps
-// it.
+// it. Data are ranges or single variables (given.hpp).
 #pragma once
 
 #include "loom/coll/typed/start.hpp"
@@ -13,143 +13,163 @@ public:
     void barrier() const { detail::begin(self(), detail::Bound{}).wait(); }
     [[nodiscard]] Persistent persistent_barrier() const { return detail::keep(self(), detail::Bound{}); }
 
-    template <OutputRange Data>
-    [[nodiscard]] Request ibroadcast(Data&& data, Rank root) const {
-        return detail::begin(self(), detail::bind_broadcast(data, root));
+    template <class Data>
+    [[nodiscard]] Request ibroadcast(Data&& data, detail::RankArgument root) const {
+        return detail::begin(self(),
+                             detail::bind_broadcast(Later<const detail::Nothing, Data>(nothing_, data), root.rank));
     }
-    template <OutputRange Data>
-    void broadcast(Data&& data, Rank root) const {
-        detail::begin(self(), detail::bind_broadcast(data, root)).wait();
+    template <class Data>
+    void broadcast(Data&& data, detail::RankArgument root) const {
+        detail::begin(self(), detail::bind_broadcast(Now<const detail::Nothing, Data>(nothing_, data), root.rank))
+            .wait();
     }
-    template <OutputRange Data>
-    [[nodiscard]] Persistent persistent_broadcast(Data&& data, Rank root) const {
-        return detail::keep(self(), detail::bind_broadcast(data, root));
+    template <class Data>
+    [[nodiscard]] Persistent persistent_broadcast(Data&& data, detail::RankArgument root) const {
+        return detail::keep(self(),
+                            detail::bind_broadcast(Later<const detail::Nothing, Data>(nothing_, data), root.rank));
     }
 
     // Blocks in the order of ranks. The output matters at the root alone, and may be empty elsewhere.
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    [[nodiscard]] Request igather(In&& in, Out&& out, Rank root) const {
-        return detail::begin(self(),
-                             detail::bind_gather<Element<Out>>(Collective::gather, ranks(), at(root), in, out, root));
+    template <class In, class Out>
+    [[nodiscard]] Request igather(In&& in, Out&& out, detail::RankArgument root) const {
+        return detail::begin(self(), detail::bind_gather(Collective::gather, ranks(), at(root.rank),
+                                                         Later<In, Out>(in, out), root.rank));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    void gather(In&& in, Out&& out, Rank root) const {
-        detail::begin(self(), detail::bind_gather<Element<Out>>(Collective::gather, ranks(), at(root), in, out, root))
+    template <class In, class Out>
+    void gather(In&& in, Out&& out, detail::RankArgument root) const {
+        detail::begin(self(),
+                      detail::bind_gather(Collective::gather, ranks(), at(root.rank), Now<In, Out>(in, out), root.rank))
             .wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    [[nodiscard]] Persistent persistent_gather(In&& in, Out&& out, Rank root) const {
-        return detail::keep(self(),
-                            detail::bind_gather<Element<Out>>(Collective::gather, ranks(), at(root), in, out, root));
+    template <class In, class Out>
+    [[nodiscard]] Persistent persistent_gather(In&& in, Out&& out, detail::RankArgument root) const {
+        return detail::keep(self(), detail::bind_gather(Collective::gather, ranks(), at(root.rank),
+                                                        Later<In, Out>(in, out), root.rank));
     }
 
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    [[nodiscard]] Request igatherv(In&& in, Out&& out, const Layout& layout, Rank root) const {
-        return detail::begin(self(),
-                             detail::bind_gatherv<Element<Out>>(Collective::gatherv, at(root), in, out, layout, root));
+    template <class In, class Out>
+    [[nodiscard]] Request igatherv(In&& in, Out&& out, const Layout& layout, detail::RankArgument root) const {
+        return detail::begin(self(), detail::bind_gatherv(Collective::gatherv, at(root.rank), Later<In, Out>(in, out),
+                                                          layout, root.rank));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    void gatherv(In&& in, Out&& out, const Layout& layout, Rank root) const {
-        detail::begin(self(), detail::bind_gatherv<Element<Out>>(Collective::gatherv, at(root), in, out, layout, root))
+    template <class In, class Out>
+    void gatherv(In&& in, Out&& out, const Layout& layout, detail::RankArgument root) const {
+        detail::begin(
+            self(), detail::bind_gatherv(Collective::gatherv, at(root.rank), Now<In, Out>(in, out), layout, root.rank))
             .wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
-    [[nodiscard]] Persistent persistent_gatherv(In&& in, Out&& out, const Layout& layout, Rank root) const {
-        return detail::keep(self(),
-                            detail::bind_gatherv<Element<Out>>(Collective::gatherv, at(root), in, out, layout, root));
+    template <class In, class Out>
+    [[nodiscard]] Persistent persistent_gatherv(In&& in, Out&& out, const Layout& layout,
+                                                detail::RankArgument root) const {
+        return detail::keep(self(), detail::bind_gatherv(Collective::gatherv, at(root.rank), Later<In, Out>(in, out),
+                                                         layout, root.rank));
     }
 
     // The input matters at the root alone; in_place (at the root) stands in the place of the output.
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    [[nodiscard]] Request iscatter(In&& in, Out&& out, Rank root) const {
-        return detail::begin(self(), detail::bind_scatter<Element<In>>(ranks(), at(root), in, out, root));
+    template <class In, class Out>
+    [[nodiscard]] Request iscatter(In&& in, Out&& out, detail::RankArgument root) const {
+        return detail::begin(self(),
+                             detail::bind_scatter(ranks(), at(root.rank), LaterScattered<In, Out>(in, out), root.rank));
     }
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    void scatter(In&& in, Out&& out, Rank root) const {
-        detail::begin(self(), detail::bind_scatter<Element<In>>(ranks(), at(root), in, out, root)).wait();
+    template <class In, class Out>
+    void scatter(In&& in, Out&& out, detail::RankArgument root) const {
+        detail::begin(self(), detail::bind_scatter(ranks(), at(root.rank), NowScattered<In, Out>(in, out), root.rank))
+            .wait();
     }
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    [[nodiscard]] Persistent persistent_scatter(In&& in, Out&& out, Rank root) const {
-        return detail::keep(self(), detail::bind_scatter<Element<In>>(ranks(), at(root), in, out, root));
-    }
-
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    [[nodiscard]] Request iscatterv(In&& in, const Layout& layout, Out&& out, Rank root) const {
-        return detail::begin(self(), detail::bind_scatterv<Element<In>>(at(root), in, layout, out, root));
-    }
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    void scatterv(In&& in, const Layout& layout, Out&& out, Rank root) const {
-        detail::begin(self(), detail::bind_scatterv<Element<In>>(at(root), in, layout, out, root)).wait();
-    }
-    template <Range In, class Out>
-    requires OutputFor<Out, Element<In>>
-    [[nodiscard]] Persistent persistent_scatterv(In&& in, const Layout& layout, Out&& out, Rank root) const {
-        return detail::keep(self(), detail::bind_scatterv<Element<In>>(at(root), in, layout, out, root));
+    template <class In, class Out>
+    [[nodiscard]] Persistent persistent_scatter(In&& in, Out&& out, detail::RankArgument root) const {
+        return detail::keep(self(),
+                            detail::bind_scatter(ranks(), at(root.rank), LaterScattered<In, Out>(in, out), root.rank));
     }
 
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
+    [[nodiscard]] Request iscatterv(In&& in, const Layout& layout, Out&& out, detail::RankArgument root) const {
+        return detail::begin(self(),
+                             detail::bind_scatterv(at(root.rank), LaterScattered<In, Out>(in, out), layout, root.rank));
+    }
+    template <class In, class Out>
+    void scatterv(In&& in, const Layout& layout, Out&& out, detail::RankArgument root) const {
+        detail::begin(self(), detail::bind_scatterv(at(root.rank), NowScattered<In, Out>(in, out), layout, root.rank))
+            .wait();
+    }
+    template <class In, class Out>
+    [[nodiscard]] Persistent persistent_scatterv(In&& in, const Layout& layout, Out&& out,
+                                                 detail::RankArgument root) const {
+        return detail::keep(self(),
+                            detail::bind_scatterv(at(root.rank), LaterScattered<In, Out>(in, out), layout, root.rank));
+    }
+
+    template <class In, class Out>
     [[nodiscard]] Request iallgather(In&& in, Out&& out) const {
-        return detail::begin(self(), detail::bind_gather<Element<Out>>(Collective::allgather, ranks(), true, in, out));
+        return detail::begin(self(),
+                             detail::bind_gather(Collective::allgather, ranks(), true, Later<In, Out>(in, out)));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     void allgather(In&& in, Out&& out) const {
-        detail::begin(self(), detail::bind_gather<Element<Out>>(Collective::allgather, ranks(), true, in, out)).wait();
+        detail::begin(self(), detail::bind_gather(Collective::allgather, ranks(), true, Now<In, Out>(in, out))).wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_allgather(In&& in, Out&& out) const {
-        return detail::keep(self(), detail::bind_gather<Element<Out>>(Collective::allgather, ranks(), true, in, out));
+        return detail::keep(self(), detail::bind_gather(Collective::allgather, ranks(), true, Later<In, Out>(in, out)));
     }
 
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Request iallgatherv(In&& in, Out&& out, const Layout& layout) const {
-        return detail::begin(self(), detail::bind_gatherv<Element<Out>>(Collective::allgatherv, true, in, out, layout));
+        return detail::begin(self(),
+                             detail::bind_gatherv(Collective::allgatherv, true, Later<In, Out>(in, out), layout));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     void allgatherv(In&& in, Out&& out, const Layout& layout) const {
-        detail::begin(self(), detail::bind_gatherv<Element<Out>>(Collective::allgatherv, true, in, out, layout)).wait();
+        detail::begin(self(), detail::bind_gatherv(Collective::allgatherv, true, Now<In, Out>(in, out), layout)).wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_allgatherv(In&& in, Out&& out, const Layout& layout) const {
-        return detail::keep(self(), detail::bind_gatherv<Element<Out>>(Collective::allgatherv, true, in, out, layout));
+        return detail::keep(self(),
+                            detail::bind_gatherv(Collective::allgatherv, true, Later<In, Out>(in, out), layout));
     }
 
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Request ialltoall(In&& in, Out&& out) const {
-        return detail::begin(self(), detail::bind_alltoall<Element<Out>>(ranks(), in, out));
+        return detail::begin(self(), detail::bind_alltoall(ranks(), Later<In, Out>(in, out)));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     void alltoall(In&& in, Out&& out) const {
-        detail::begin(self(), detail::bind_alltoall<Element<Out>>(ranks(), in, out)).wait();
+        detail::begin(self(), detail::bind_alltoall(ranks(), Now<In, Out>(in, out))).wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_alltoall(In&& in, Out&& out) const {
-        return detail::keep(self(), detail::bind_alltoall<Element<Out>>(ranks(), in, out));
+        return detail::keep(self(), detail::bind_alltoall(ranks(), Later<In, Out>(in, out)));
     }
 
     // In place `sent` is not looked at.
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Request ialltoallv(In&& in, const Layout& sent, Out&& out, const Layout& received) const {
         return detail::begin(self(),
-                             detail::bind_alltoallv<Element<Out>>(Collective::alltoallv, in, sent, out, received));
+                             detail::bind_alltoallv(Collective::alltoallv, Later<In, Out>(in, out), sent, received));
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     void alltoallv(In&& in, const Layout& sent, Out&& out, const Layout& received) const {
-        detail::begin(self(), detail::bind_alltoallv<Element<Out>>(Collective::alltoallv, in, sent, out, received))
+        detail::begin(self(), detail::bind_alltoallv(Collective::alltoallv, Now<In, Out>(in, out), sent, received))
             .wait();
     }
-    template <OutputRange Out, InputFor<Element<Out>> In>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_alltoallv(In&& in, const Layout& sent, Out&& out,
                                                   const Layout& received) const {
         return detail::keep(self(),
-                            detail::bind_alltoallv<Element<Out>>(Collective::alltoallv, in, sent, out, received));
+                            detail::bind_alltoallv(Collective::alltoallv, Later<In, Out>(in, out), sent, received));
     }
 
 private:
+    template <class In, class Out>
+    using Now = detail::Arguments<detail::Until::returned, detail::InPlaceAs::input, In, Out>;
+    template <class In, class Out>
+    using Later = detail::Arguments<detail::Until::finished, detail::InPlaceAs::input, In, Out>;
+    template <class In, class Out>
+    using NowScattered = detail::Arguments<detail::Until::returned, detail::InPlaceAs::output, In, Out>;
+    template <class In, class Out>
+    using LaterScattered = detail::Arguments<detail::Until::finished, detail::InPlaceAs::output, In, Out>;
+    static constexpr detail::Nothing nothing_{};
+
     [[nodiscard]] const Communicator& self() const { return static_cast<const Communicator&>(*this); }
     [[nodiscard]] std::uint32_t ranks() const { return self().size(); }
     [[nodiscard]] bool at(Rank root) const { return self().rank() == root; }

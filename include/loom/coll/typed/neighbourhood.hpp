@@ -8,91 +8,82 @@ namespace loom::coll {
 template <class Communicator>
 class Neighbourhood {
 public:
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Request ineighbour_allgather(In&& in, Out&& out) const {
-        return detail::begin(self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_allgather,
-                                                                           self().neighbours(), in, out));
+        return detail::begin(self(), detail::bind_neighbours(Collective::neighbour_allgather, self().neighbours(),
+                                                             Later<In, Out>(in, out)));
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     void neighbour_allgather(In&& in, Out&& out) const {
-        detail::begin(self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_allgather,
-                                                                    self().neighbours(), in, out))
+        detail::begin(self(), detail::bind_neighbours(Collective::neighbour_allgather, self().neighbours(),
+                                                      Now<In, Out>(in, out)))
             .wait();
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_neighbour_allgather(In&& in, Out&& out) const {
-        return detail::keep(self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_allgather,
-                                                                          self().neighbours(), in, out));
+        return detail::keep(self(), detail::bind_neighbours(Collective::neighbour_allgather, self().neighbours(),
+                                                            Later<In, Out>(in, out)));
     }
 
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Request ineighbour_allgatherv(In&& in, Out&& out, const Layout& layout) const {
         return detail::begin(
-            self(), detail::bind_gatherv<Element<Out>>(Collective::neighbour_allgatherv, true, in, out, layout));
+            self(), detail::bind_gatherv(Collective::neighbour_allgatherv, true, Later<In, Out>(in, out), layout));
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     void neighbour_allgatherv(In&& in, Out&& out, const Layout& layout) const {
         detail::begin(self(),
-                      detail::bind_gatherv<Element<Out>>(Collective::neighbour_allgatherv, true, in, out, layout))
+                      detail::bind_gatherv(Collective::neighbour_allgatherv, true, Now<In, Out>(in, out), layout))
             .wait();
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_neighbour_allgatherv(In&& in, Out&& out, const Layout& layout) const {
         return detail::keep(
-            self(), detail::bind_gatherv<Element<Out>>(Collective::neighbour_allgatherv, true, in, out, layout));
+            self(), detail::bind_gatherv(Collective::neighbour_allgatherv, true, Later<In, Out>(in, out), layout));
     }
 
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Request ineighbour_alltoall(In&& in, Out&& out) const {
-        return detail::begin(self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_alltoall,
-                                                                           self().neighbours(), in, out));
+        return detail::begin(self(), detail::bind_neighbours(Collective::neighbour_alltoall, self().neighbours(),
+                                                             Later<In, Out>(in, out)));
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     void neighbour_alltoall(In&& in, Out&& out) const {
         detail::begin(
-            self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_alltoall, self().neighbours(), in, out))
+            self(), detail::bind_neighbours(Collective::neighbour_alltoall, self().neighbours(), Now<In, Out>(in, out)))
             .wait();
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_neighbour_alltoall(In&& in, Out&& out) const {
-        return detail::keep(self(), detail::bind_neighbours<Element<Out>>(Collective::neighbour_alltoall,
-                                                                          self().neighbours(), in, out));
+        return detail::keep(self(), detail::bind_neighbours(Collective::neighbour_alltoall, self().neighbours(),
+                                                            Later<In, Out>(in, out)));
     }
 
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Request ineighbour_alltoallv(In&& in, const Layout& sent, Out&& out, const Layout& received) const {
         return detail::begin(
-            self(), detail::bind_alltoallv<Element<Out>>(Collective::neighbour_alltoallv, in, sent, out, received));
+            self(), detail::bind_alltoallv(Collective::neighbour_alltoallv, Later<In, Out>(in, out), sent, received));
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     void neighbour_alltoallv(In&& in, const Layout& sent, Out&& out, const Layout& received) const {
         detail::begin(self(),
-                      detail::bind_alltoallv<Element<Out>>(Collective::neighbour_alltoallv, in, sent, out, received))
+                      detail::bind_alltoallv(Collective::neighbour_alltoallv, Now<In, Out>(in, out), sent, received))
             .wait();
     }
-    template <Range In, OutputRange Out>
-    requires std::same_as<Element<In>, Element<Out>>
+    template <class In, class Out>
     [[nodiscard]] Persistent persistent_neighbour_alltoallv(In&& in, const Layout& sent, Out&& out,
                                                             const Layout& received) const {
         return detail::keep(
-            self(), detail::bind_alltoallv<Element<Out>>(Collective::neighbour_alltoallv, in, sent, out, received));
+            self(), detail::bind_alltoallv(Collective::neighbour_alltoallv, Later<In, Out>(in, out), sent, received));
     }
 
 private:
+    template <class In, class Out>
+    using Now = detail::Arguments<detail::Until::returned, detail::InPlaceAs::none, In, Out>;
+    template <class In, class Out>
+    using Later = detail::Arguments<detail::Until::finished, detail::InPlaceAs::none, In, Out>;
+
     [[nodiscard]] const Communicator& self() const { return static_cast<const Communicator&>(*this); }
-    [[nodiscard]] std::uint32_t ranks() const { return self().size(); }
-    [[nodiscard]] bool at(Rank root) const { return self().rank() == root; }
 };
 
 }  // namespace loom::coll

@@ -22,23 +22,31 @@ concept Operation = requires(const Op& op, const T& a, const T& b) {
     { op(a, b) } -> std::convertible_to<T>;
 };
 
+namespace detail {
+
+template <class T>
+concept Comparable = requires(const T& a, const T& b) {
+    { a < b } -> std::convertible_to<bool>;
+};
+
+}  // namespace detail
+
 struct Minimum {
-    template <class T>
+    template <detail::Comparable T>
     constexpr T operator()(const T& a, const T& b) const {
         return b < a ? b : a;
     }
 };
 struct Maximum {
-    template <class T>
+    template <detail::Comparable T>
     constexpr T operator()(const T& a, const T& b) const {
         return a < b ? b : a;
     }
 };
 struct LogicalXor {
     template <class T>
-    constexpr bool operator()(const T& a, const T& b) const {
-        return static_cast<bool>(a) != static_cast<bool>(b);
-    }
+    requires std::constructible_from<bool, const T&>
+    constexpr bool operator()(const T& a, const T& b) const { return static_cast<bool>(a) != static_cast<bool>(b); }
 };
 inline constexpr Minimum minimum{};
 inline constexpr Maximum maximum{};
@@ -49,9 +57,8 @@ template <class Op>
 struct Ordered {
     [[no_unique_address]] Op op;
     template <class T>
-    constexpr T operator()(const T& a, const T& b) const {
-        return op(a, b);
-    }
+    requires Operation<Op, T>
+    constexpr T operator()(const T& a, const T& b) const { return op(a, b); }
 };
 template <class Op>
 [[nodiscard]] constexpr Ordered<Op> ordered(Op op) {

@@ -6,13 +6,6 @@
 
 namespace loom::coll::detail {
 
-// The operation is used until the request is finished, beyond the end of the call.
-template <class Op>
-consteval void check_lifetime() {
-    static_assert(std::is_lvalue_reference_v<Op> || Stateless<std::remove_cvref_t<Op>>,
-                  "an operation with state must be a variable that lives until the request is finished");
-}
-
 [[nodiscard]] inline Call call_of(const Bound& bound) {
     return bound.call;
 }
