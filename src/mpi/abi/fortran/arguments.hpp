@@ -8,13 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-// Open MPI's names for the addresses that mean something: the program's own common blocks or module variables, where
-// it has them.
-extern "C" {
-extern MPI_Fint mpi_fortran_bottom_, mpi_fortran_in_place_, mpi_fortran_unweighted_, mpi_fortran_weights_empty_,
-    mpi_fortran_status_ignore_, mpi_fortran_statuses_ignore_, mpi_fortran_errcodes_ignore_, mpi_fortran_argv_null_,
-    mpi_fortran_argvs_null_;
-}
+#include "mpi/abi/fortran/names.hpp"
 
 namespace loom::mpi::fortran {
 
@@ -22,6 +16,9 @@ static_assert(sizeof(MPI_Fint) == sizeof(int), "arrays of counts are passed on a
 
 // One line for each kind of handle.
 // clang-format off
+inline void read(MPI_File& handle, MPI_Fint number) { handle = PMPI_File_f2c(number); }
+inline MPI_Fint number_of(MPI_File handle) { return PMPI_File_c2f(handle); }
+#if defined(OPEN_MPI)
 inline void read(MPI_Comm& handle, MPI_Fint number) { handle = PMPI_Comm_f2c(number); }
 inline void read(MPI_Group& handle, MPI_Fint number) { handle = PMPI_Group_f2c(number); }
 inline void read(MPI_Datatype& handle, MPI_Fint number) { handle = PMPI_Type_f2c(number); }
@@ -29,24 +26,27 @@ inline void read(MPI_Op& handle, MPI_Fint number) { handle = PMPI_Op_f2c(number)
 inline void read(MPI_Info& handle, MPI_Fint number) { handle = PMPI_Info_f2c(number); }
 inline void read(MPI_Request& handle, MPI_Fint number) { handle = PMPI_Request_f2c(number); }
 inline void read(MPI_Win& handle, MPI_Fint number) { handle = PMPI_Win_f2c(number); }
-inline void read(MPI_File& handle, MPI_Fint number) { handle = PMPI_File_f2c(number); }
 inline void read(MPI_Message& handle, MPI_Fint number) { handle = PMPI_Message_f2c(number); }
 inline MPI_Fint number_of(MPI_Comm handle) { return PMPI_Comm_c2f(handle); }
 inline MPI_Fint number_of(MPI_Datatype handle) { return PMPI_Type_c2f(handle); }
 inline MPI_Fint number_of(MPI_Op handle) { return PMPI_Op_c2f(handle); }
 inline MPI_Fint number_of(MPI_Request handle) { return PMPI_Request_c2f(handle); }
 inline MPI_Fint number_of(MPI_Win handle) { return PMPI_Win_c2f(handle); }
-inline MPI_Fint number_of(MPI_File handle) { return PMPI_File_c2f(handle); }
 inline MPI_Fint number_of(MPI_Message handle) { return PMPI_Message_c2f(handle); }
+#else
+// MPICH's other handles are the same numbers in both languages.
+inline void read(int& handle, MPI_Fint number) { handle = number; }
+inline MPI_Fint number_of(int handle) { return handle; }
+#endif
 // clang-format on
 
 template <class T>
-concept Handle = requires(T handle) {
+concept Handle = !std::is_integral_v<T> && requires(T handle) {
     read(handle, MPI_Fint{});
 };
 
 // Handles that C reads, or reads and writes. The program's numbers change where the handles did.
-template <Handle H>
+template <class H>
 class HandleList {
 public:
     HandleList(void* numbers, int count)
@@ -68,7 +68,7 @@ private:
 class StatusList {
 public:
     StatusList(void* given, int count) : given_(static_cast<MPI_Fint*>(given)) {
-        if (given == &mpi_fortran_statuses_ignore_ || count < 0) return;
+        if (given == statuses_ignore || count < 0) return;
         all_.resize(static_cast<std::size_t>(count) + 1);
         for (std::size_t i = 0; i + 1 < all_.size(); ++i) PMPI_Status_f2c(place(i), &all_[i]);
     }
@@ -78,9 +78,9 @@ public:
     }
 
 private:
-    [[nodiscard]] MPI_Fint* place(std::size_t i) const { return given_ + i * MPI_F_STATUS_SIZE; }
+    [[nodiscard]] MPI_Fint* place(std::size_t i) const { return given_ + i * length; }
 
-    static constexpr std::size_t MPI_F_STATUS_SIZE = sizeof(MPI_Status) / sizeof(MPI_Fint);
+    static constexpr std::size_t length = sizeof(MPI_Status) / sizeof(MPI_Fint);
     MPI_Fint* given_;
     std::vector<MPI_Status> all_;  // and one more, so that an empty list is not MPI_STATUSES_IGNORE
 };
@@ -136,8 +136,8 @@ requires std::is_void_v<T>
 class Argument<T*> {
 public:
     explicit Argument(T* given) : value_(given) {
-        if (given == &mpi_fortran_bottom_) value_ = MPI_BOTTOM;
-        if (given == &mpi_fortran_in_place_) value_ = MPI_IN_PLACE;
+        if (given == bottom) value_ = MPI_BOTTOM;
+        if (given == in_place) value_ = MPI_IN_PLACE;
     }
     [[nodiscard]] T* value() const { return value_; }
     void settle() {}
@@ -153,8 +153,8 @@ class Argument<T*> {
 public:
     explicit Argument(const void* given) : value_(static_cast<T*>(const_cast<void*>(given))) {
         if constexpr (std::is_same_v<T, const int>) {
-            if (given == &mpi_fortran_unweighted_) value_ = MPI_UNWEIGHTED;
-            if (given == &mpi_fortran_weights_empty_) value_ = MPI_WEIGHTS_EMPTY;
+            if (given == unweighted) value_ = MPI_UNWEIGHTED;
+            if (given == weights_empty) value_ = MPI_WEIGHTS_EMPTY;
         }
     }
     [[nodiscard]] T* value() const { return value_; }
@@ -177,12 +177,13 @@ public:
     }
 
 private:
-    [[nodiscard]] bool wanted() const { return given_ != &mpi_fortran_status_ignore_; }
+    [[nodiscard]] bool wanted() const { return given_ != status_ignore; }
 
     MPI_Fint* given_;
     MPI_Status status_{};
 };
 
+#if defined(OPEN_MPI)
 // One type for each peer; how many these are says the communicator.
 template <>
 class Argument<const MPI_Datatype*> {
@@ -196,6 +197,7 @@ private:
     void* given_;
     HandleList<MPI_Datatype> all_{nullptr, 0};
 };
+#endif
 
 // Text that is C's already.
 template <>
@@ -209,6 +211,7 @@ private:
     const char* value_;
 };
 
+#if defined(OPEN_MPI)
 // With how many ranks of a communicator data is exchanged, one type for each.
 struct Peers {
     int destinations = 0, sources = 0;
@@ -226,6 +229,8 @@ void read_types(std::tuple<Argument<Types>...>& arguments) {
     std::get<7>(arguments).read_all(peers.sources);
 }
 
+#endif
+
 inline void tell(void* error, int result) {
     if (error != nullptr) *static_cast<MPI_Fint*>(error) = result;
 }
@@ -235,19 +240,12 @@ template <class... Types, class... Given>
 void call(int (*function)(Types...), void* error, Given*... given) {
     static_assert(sizeof...(Types) == sizeof...(Given));
     std::tuple<Argument<Types>...> arguments(given...);
+#if defined(OPEN_MPI)
     if constexpr ((std::is_same_v<Types, const MPI_Datatype*> || ...)) read_types(arguments);
+#endif
     const int result = std::apply([&](auto&... one) { return function(one.value()...); }, arguments);
     std::apply([](auto&... one) { (one.settle(), ...); }, arguments);
     tell(error, result);
 }
 
 }  // namespace loom::mpi::fortran
-
-// Open MPI's Fortran functions have several names: mpif.h and the module mpi call mpi_wait_, the module mpi_f08 calls
-// ompi_wait_f, or pmpi_test_ where there is a LOGICAL. MIDDLE is a name without its "mpi_" and without underscores at
-// the ends; X is nothing, or x for the names of extensions. After it comes the list of parameters.
-#define LOOM_FORTRAN(X, MIDDLE, ...)                                                                           \
-    void ompi##X##_##MIDDLE##_f(__VA_ARGS__);                                                                  \
-    decltype(ompi##X##_##MIDDLE##_f) mpi##X##_##MIDDLE##_ __attribute__((alias("ompi" #X "_" #MIDDLE "_f")));  \
-    decltype(ompi##X##_##MIDDLE##_f) pmpi##X##_##MIDDLE##_ __attribute__((alias("ompi" #X "_" #MIDDLE "_f"))); \
-    void ompi##X##_##MIDDLE##_f(__VA_ARGS__)

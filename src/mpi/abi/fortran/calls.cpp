@@ -1,10 +1,13 @@
 // The Fortran functions that differ from C's in nothing but how arguments are passed: tables, one line for each.
 #include "mpi/abi/fortran/arguments.hpp"
 
+#if defined(OPEN_MPI)
 #include <mpi-ext.h>
+#endif
 
 #include "mpi/abi/rows.hpp"
 
+#if defined(OPEN_MPI)
 namespace loom::mpi::fortran {
 
 Peers all_ranks(MPI_Comm comm) {
@@ -38,6 +41,7 @@ Peers neighbours(MPI_Comm comm) {
 }
 
 }  // namespace loom::mpi::fortran
+#endif
 
 using loom::mpi::fortran::call;
 
@@ -75,7 +79,9 @@ using loom::mpi::fortran::call;
 
 #define LOOM_MESSAGE_CALLS(F) \
     F(send, Send, 6) F(ssend, Ssend, 6) F(rsend, Rsend, 6) F(recv, Recv, 7) F(mrecv, Mrecv, 5) \
-    F(sendrecv, Sendrecv, 12) F(sendrecv_replace, Sendrecv_replace, 9) \
+    F(sendrecv, Sendrecv, 12) F(sendrecv_replace, Sendrecv_replace, 9)
+
+#define LOOM_PROBE_CALLS(F) \
     F(probe, Probe, 4) F(iprobe, Iprobe, 5) F(mprobe, Mprobe, 5) F(improbe, Improbe, 6)
 
 #define LOOM_COMMUNICATOR_CALLS(F) \
@@ -88,7 +94,7 @@ using loom::mpi::fortran::call;
     F(dist_graph_create, Dist_graph_create, 9) F(dist_graph_create_adjacent, Dist_graph_create_adjacent, 10)
 
 #define LOOM_WINDOW_CALLS(F) \
-    F(win_create, Win_create, 6) F(win_create_dynamic, Win_create_dynamic, 3) F(win_allocate, Win_allocate, 6) \
+    F(win_create_dynamic, Win_create_dynamic, 3) F(win_allocate, Win_allocate, 6) \
     F(win_allocate_shared, Win_allocate_shared, 6) F(win_free, Win_free, 1) \
     F(win_fence, Win_fence, 2) F(win_start, Win_start, 3) F(win_complete, Win_complete, 1) F(win_wait, Win_wait, 1) \
     F(win_lock, Win_lock, 4) F(win_lock_all, Win_lock_all, 2) F(win_unlock, Win_unlock, 2) \
@@ -97,10 +103,20 @@ using loom::mpi::fortran::call;
     F(file_close, File_close, 1)
 // clang-format on
 
-#define LOOM_PLAIN_CALL(LOWER, NAME, NUMBER)                       \
-    LOOM_FORTRAN(, LOWER, LOOM_PARAMETERS_##NUMBER, void* error) { \
-        call(MPI_##NAME, error, LOOM_GIVEN_##NUMBER);              \
+#define LOOM_CALL(X, LOWER, NAME, NUMBER)                           \
+    LOOM_FORTRAN(X, LOWER, LOOM_PARAMETERS_##NUMBER, void* error) { \
+        call(MPI_##NAME, error, LOOM_GIVEN_##NUMBER);               \
     }
+#define LOOM_PLAIN_CALL(LOWER, NAME, NUMBER) LOOM_CALL(, LOWER, NAME, NUMBER)
+
+extern "C" {
+
+LOOM_REQUEST_CALLS(LOOM_PLAIN_CALL)
+LOOM_PROBE_CALLS(LOOM_PLAIN_CALL)
+LOOM_COMMUNICATOR_CALLS(LOOM_PLAIN_CALL)
+LOOM_WINDOW_CALLS(LOOM_PLAIN_CALL)
+
+#if defined(OPEN_MPI)
 
 // The collectives: their arguments are in rows.hpp, whatever these are in C.
 #define LOOM_BY_REFERENCE(TYPE, NAME) void *NAME,
@@ -116,14 +132,9 @@ using loom::mpi::fortran::call;
                  void* error) {                                                                                     \
         call(MPIX_##NAME##_init, error, LOOM_ROW(OPERATION, LOOM_ARGUMENT) comm, info, request);                    \
     }
-
-extern "C" {
-
 LOOM_COLLECTIVES(LOOM_COLLECTIVE_CALLS)
-LOOM_REQUEST_CALLS(LOOM_PLAIN_CALL)
 LOOM_MESSAGE_CALLS(LOOM_PLAIN_CALL)
-LOOM_COMMUNICATOR_CALLS(LOOM_PLAIN_CALL)
-LOOM_WINDOW_CALLS(LOOM_PLAIN_CALL)
+LOOM_PLAIN_CALL(win_create, Win_create, 6)
 
 // The module mpi has these for addresses of the type C_PTR.
 #define LOOM_SECOND_NAME(LOWER)                                                                 \
@@ -131,5 +142,18 @@ LOOM_WINDOW_CALLS(LOOM_PLAIN_CALL)
     decltype(ompi_##LOWER##_f) pmpi_##LOWER##_cptr_ __attribute__((alias("ompi_" #LOWER "_f")));
 LOOM_SECOND_NAME(win_allocate)
 LOOM_SECOND_NAME(win_allocate_shared)
+
+#else
+
+LOOM_PLAIN_CALL(barrier, Barrier, 1)
+LOOM_PLAIN_CALL(ibarrier, Ibarrier, 2)
+LOOM_PLAIN_CALL(barrier_init, Barrier_init, 3)
+LOOM_PLAIN_CALL(comm_idup_with_info, Comm_idup_with_info, 4)
+LOOM_PLAIN_CALL(buffer_detach, Buffer_detach, 2)
+LOOM_CALL(_large, buffer_detach, Buffer_detach_c, 2)
+LOOM_CALL(_large, win_allocate, Win_allocate_c, 6)
+LOOM_CALL(_large, win_allocate_shared, Win_allocate_shared_c, 6)
+
+#endif
 
 }  // extern "C"

@@ -53,12 +53,8 @@ bool is_root(const void* comm, const void* root) {
     return rank == number(root);
 }
 
-const char* no_words(const MPI_Fint& place) {
-    return reinterpret_cast<const char*>(&place);
-}
-
 int* error_codes(void* given) {
-    return given == &mpi_fortran_errcodes_ignore_ ? MPI_ERRCODES_IGNORE : static_cast<int*>(given);
+    return given == errcodes_ignore ? MPI_ERRCODES_IGNORE : static_cast<int*>(given);
 }
 
 }  // namespace
@@ -146,6 +142,7 @@ LOOM_FORTRAN(, startall, void* count, void* requests, void* error) {
     tell(error, result);
 }
 
+#if defined(OPEN_MPI)
 // Where the buffer lies is nothing to Fortran, but in the module mpi_f08.
 LOOM_FORTRAN(, buffer_detach, void*, void* size, void* error) {
     void* where = nullptr;
@@ -155,6 +152,7 @@ void mpi_buffer_detach_f08_(void** buffer, void* size, void* error) {
     tell(error, MPI_Buffer_detach(buffer, static_cast<int*>(size)));
 }
 decltype(mpi_buffer_detach_f08_) pmpi_buffer_detach_f08_ __attribute__((alias("mpi_buffer_detach_f08_")));
+#endif
 
 // Lengths of texts come last, by value.
 LOOM_FORTRAN(, file_open, void* comm, const char* name, void* mode, void* info, void* file, void* error, int length) {
@@ -174,7 +172,7 @@ LOOM_FORTRAN(, comm_connect, const char* port, void* info, void* root, void* com
 LOOM_FORTRAN(, comm_spawn, const char* command, const char* words, void* processes, void* info, void* root, void* comm,
              void* made, void* codes, void* error, int command_length, int word_length) {
     std::optional<Words> argv;
-    if (is_root(comm, root) && words != no_words(mpi_fortran_argv_null_)) argv.emplace(words, word_length, 1);
+    if (is_root(comm, root) && static_cast<const void*>(words) != argv_null) argv.emplace(words, word_length, 1);
     Argument<MPI_Comm*> inter(made);
     const int result = MPI_Comm_spawn(text(command, command_length).c_str(), argv ? argv->data() : MPI_ARGV_NULL,
                                       number(processes), Argument<MPI_Info>(info).value(), number(root),
@@ -193,7 +191,7 @@ LOOM_FORTRAN(, comm_spawn_multiple, void* count, const char* commands, const cha
     std::vector<char**> argvs;
     for (int i = 0; i < programs_here; ++i) {
         names.push_back(text(commands + std::ptrdiff_t{command_length} * i, command_length));
-        if (words != no_words(mpi_fortran_argvs_null_))
+        if (static_cast<const void*>(words) != argvs_null)
             argvs.push_back(
                 all.emplace_back(words + std::ptrdiff_t{word_length} * i, word_length, programs_here).data());
     }
