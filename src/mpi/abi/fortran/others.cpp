@@ -5,6 +5,7 @@
 #include <string>
 
 #include "mpi/abi/fortran/arguments.hpp"
+#include "mpi/abi/fortran/text.hpp"
 
 using namespace loom::mpi::fortran;
 
@@ -18,34 +19,6 @@ int number(const void* given) {
 int from_one(int index) {
     return index < 0 ? index : index + 1;
 }
-
-// Without the blanks in front and behind, as MPI has it.
-std::string text(const char* characters, int length) {
-    const std::string all(characters, static_cast<std::size_t>(length));
-    const std::size_t first = all.find_first_not_of(' ');
-    return first == std::string::npos ? "" : all.substr(first, all.find_last_not_of(' ') - first + 1);
-}
-
-// Strings of the same length, `stride` of them from one to the next; a blank one is the end.
-class Words {
-public:
-    Words(const char* first, int length, int stride) {
-        for (const char* word = first;; word += std::ptrdiff_t{length} * stride) {
-            words_.push_back(text(word, length));
-            if (words_.back().empty()) break;
-        }
-        words_.pop_back();
-        for (std::string& word : words_) pointers_.push_back(word.data());
-        pointers_.push_back(nullptr);
-    }
-    Words(const Words&) = delete;
-    Words& operator=(const Words&) = delete;
-    [[nodiscard]] char** data() { return pointers_.data(); }
-
-private:
-    std::vector<std::string> words_;
-    std::vector<char*> pointers_;
-};
 
 bool is_root(const void* comm, const void* root) {
     int rank = 0;
