@@ -362,7 +362,9 @@ void learn_types() {
     learn(MPI_REAL8, Scalar::f64);
     learn(MPI_DOUBLE_PRECISION, Scalar::f64);
     learn(MPI_COMPLEX, Scalar::c32);
+    learn(MPI_COMPLEX8, Scalar::c32);
     learn(MPI_DOUBLE_COMPLEX, Scalar::c64);
+    learn(MPI_COMPLEX16, Scalar::c64);
     learn(MPI_LOGICAL, Scalar::logical32);
     learn(MPI_CHARACTER, Scalar::none);
     learn(MPI_2INTEGER, Scalar::i32_i32);

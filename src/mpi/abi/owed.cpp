@@ -65,18 +65,16 @@ void say(const std::string& what) {
     try {
         if (unseen())
             add(file,
-                "nothing was taken over: MPI was initialised by a call that libloom-mpi does not see (PMPI_Init, or a "
-                "name "
-                "of MPI_Init that another Fortran compiler made)\n");
+                "nothing was taken over: MPI was initialised by a call that libloom-mpi does not see "
+                "(PMPI_Init, or a name of MPI_Init that another Fortran compiler made)\n");
         const std::string text = read_file(file);
         if (!is_first_process(text)) return;
         ::unlink(file);
         const std::size_t first = text.find('\n') + 1, end = text.find('\n', first);
         say(end != std::string::npos
                 ? text.substr(first, end - first)
-                : "nothing was taken over on this host: no process here called MPI_Init with libloom-mpi loaded (a "
-                  "program "
-                  "that is linked statically or with another MPI library, or no MPI program at all)");
+                : "nothing was taken over on this host: no process here called MPI_Init with libloom-mpi loaded "
+                  "(a program that is linked statically or with another MPI library, or no MPI program at all)");
     } catch (const std::exception& error) {
         ::dprintf(kept_error, "loom-mpi: %s\n", error.what());
     }

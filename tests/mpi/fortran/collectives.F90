@@ -148,13 +148,15 @@ contains
         integer, asynchronous :: out(2*ranks), to_root(2), own(2), part(ranks), before(2), here(2*ranks), best(2), least(2)
         double precision, asynchronous :: real_out(2), real_in(2)
         complex, asynchronous :: complex_out, complex_in
+        complex(kind=8), asynchronous :: wide_out, wide_in
         logical, asynchronous :: yes, everyone
         integer :: sizes(ranks), k, total
-        REQUEST :: r(10)
+        REQUEST :: r(11)
         out = [(held(me, k), k=1, 2*ranks)]
         sizes = [(2, i=1, ranks)]
         real_out = [me + 0.5d0, -me - 0.5d0]
         complex_out = cmplx(1, 1)
+        wide_out = cmplx(me, -me)
         yes = mod(me, 2) == 0
         best = [mod(me, 3), me]
         to_root = 0
@@ -172,6 +174,7 @@ contains
             call MPI_Allreduce(complex_out, complex_in, 1, MPI_COMPLEX, MPI_PROD, MPI_COMM_WORLD, e)
             call MPI_Allreduce(yes, everyone, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, e)
             call MPI_Allreduce(best, least, 1, MPI_2INTEGER, MPI_MAXLOC, MPI_COMM_WORLD, e)
+            call MPI_Allreduce(wide_out, wide_in, 1, MPI_COMPLEX16, MPI_SUM, MPI_COMM_WORLD, e)
         else
             call MPI_Ireduce(out, to_root, 2, MPI_INTEGER, MPI_SUM, ranks - 1, MPI_COMM_WORLD, r(1), e)
             call MPI_Iallreduce(real_out, real_in, 2, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD, r(2), e)
@@ -182,8 +185,9 @@ contains
             call MPI_Iallreduce(complex_out, complex_in, 1, MPI_COMPLEX, MPI_PROD, MPI_COMM_WORLD, r(7), e)
             call MPI_Iallreduce(yes, everyone, 1, MPI_LOGICAL, MPI_LAND, MPI_COMM_WORLD, r(8), e)
             call MPI_Iallreduce(best, least, 1, MPI_2INTEGER, MPI_MAXLOC, MPI_COMM_WORLD, r(9), e)
-            r(10) = MPI_REQUEST_NULL
-            call MPI_Waitall(10, r, MPI_STATUSES_IGNORE, e)
+            call MPI_Iallreduce(wide_out, wide_in, 1, MPI_COMPLEX16, MPI_SUM, MPI_COMM_WORLD, r(10), e)
+            r(11) = MPI_REQUEST_NULL
+            call MPI_Waitall(11, r, MPI_STATUSES_IGNORE, e)
         end if
         total = 1000*(ranks*(ranks - 1)/2)
         if (me == ranks - 1) call check(all([(to_root(k) == total + ranks*k, k=1, 2)]), 'reduce')
@@ -193,6 +197,7 @@ contains
         call check(all([(here(k) == 1000*(me*(me + 1)/2) + (me + 1)*k, k=1, 2)]), 'scan')
         if (me > 0) call check(all([(before(k) == 1000*(me*(me - 1)/2) + me*k, k=1, 2)]), 'exscan')
         call check(complex_in == cmplx(1, 1)**ranks, 'allreduce of complex numbers')
+        call check(wide_in == cmplx(ranks*(ranks - 1)/2, -ranks*(ranks - 1)/2), 'allreduce of wide complex numbers')
         call check(everyone .eqv. ranks == 1, 'allreduce of logicals')
         call check(least(1) == min(2, ranks - 1) .and. least(2) == min(2, ranks - 1), 'allreduce with MPI_MAXLOC')
     end subroutine

@@ -91,12 +91,13 @@ static void some(int (*function)(int, MPI_Request*, int*, int*, MPI_Status*), vo
                  void* outcount, void* indices, void* statuses, void* error) {
     HandleList<MPI_Request> list(requests, number(count));
     StatusList answers(statuses, number(count));
-    auto* const found = static_cast<MPI_Fint*>(outcount);
     auto* const which = static_cast<MPI_Fint*>(indices);
-    const int result = function(number(count), list.data(), found, which, answers.data());
+    int found = MPI_UNDEFINED;  // which an error may leave so
+    const int result = function(number(count), list.data(), &found, which, answers.data());
     list.settle();
     answers.settle();
-    for (int i = 0; i < *found; ++i) which[i] = from_one(which[i]);
+    for (int i = 0; i < found; ++i) which[i] = from_one(which[i]);
+    *static_cast<MPI_Fint*>(outcount) = found;
     tell(error, result);
 }
 
