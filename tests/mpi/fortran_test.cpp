@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
 
 #include "loom/base/file.hpp"
 #include "mpi/abi/fortran/text.hpp"
@@ -44,7 +47,44 @@ TEST(FortranText, MakesListsOfArguments) {
     EXPECT_THAT(listed(Words("    ", 4, 1)), ElementsAre());
 }
 
+// The functions that a library has, by a regular expression, in small letters.
+std::set<std::string> functions(const std::string& library, const std::string& pattern) {
+    const Outcome outcome =
+        loom::test::shell("nm -D --defined-only " + library + " | awk '$3 ~ /" + pattern + "/ {print tolower($3)}'");
+    EXPECT_EQ(outcome.err, "");
+    std::istringstream lines(outcome.out);
+    return {std::istream_iterator<std::string>(lines), {}};
+}
+
+TEST(FortranNames, AreThereForEveryFunctionOfOpenMpiThatIsTakenOver) {
+    const std::string library = LOOM_LIBRARIES "/libloom-mpi-openmpi.so";
+    const std::set<std::string> fortran = functions(library, "^mpix?_");
+
+    const std::set<std::string> c = functions(library, "^MPIX?_");
+
+    EXPECT_GT(c.size(), 100u);
+    for (const std::string& name : c) EXPECT_TRUE(fortran.contains(name + "_")) << name;
+}
+
 #if defined(LOOM_FORTRAN)
+
+// Functions of the module mpi_f08 that have a buffer, and call C's functions, end with "_f08ts_".
+TEST(FortranNames, AreThereForEveryFunctionOfMpichThatIsTakenOverWithoutABuffer) {
+    const std::string library = LOOM_LIBRARIES "/libloom-mpi-mpich.so";
+    const Outcome bindings =
+        loom::test::shell("ldd " LOOM_FORTRAN "/fixed_mpich | awk '/libmpichfort/ {printf \"%s\", $3}'");
+    const std::set<std::string> theirs = functions(bindings.out, "^mpi_.*_f08_");
+    const std::set<std::string> ours = functions(library, "^mpi_.*_f08_");
+
+    const std::set<std::string> c = functions(library, "^MPI_");
+
+    EXPECT_GT(theirs.size(), 100u);
+    for (const std::string& name : c) {
+        const bool wide = name.ends_with("_c");
+        const std::string called = wide ? name.substr(0, name.size() - 2) + "_f08_large_" : name + "_f08_";
+        EXPECT_EQ(ours.contains(called), theirs.contains(called)) << called;
+    }
+}
 
 using Run = std::tuple<std::string, std::string, int>;
 

@@ -88,7 +88,7 @@ using loom::mpi::fortran::call;
     F(comm_dup, Comm_dup, 2) F(comm_dup_with_info, Comm_dup_with_info, 3) F(comm_idup, Comm_idup, 3) \
     F(comm_split, Comm_split, 4) F(comm_split_type, Comm_split_type, 5) \
     F(comm_create, Comm_create, 3) F(comm_create_group, Comm_create_group, 4) \
-    F(comm_disconnect, Comm_disconnect, 1) \
+    F(comm_set_info, Comm_set_info, 2) F(comm_disconnect, Comm_disconnect, 1) \
     F(intercomm_create, Intercomm_create, 6) F(intercomm_merge, Intercomm_merge, 3) \
     F(cart_create, Cart_create, 6) F(cart_sub, Cart_sub, 3) F(graph_create, Graph_create, 6) \
     F(dist_graph_create, Dist_graph_create, 9) F(dist_graph_create_adjacent, Dist_graph_create_adjacent, 10)
