@@ -107,6 +107,17 @@ void print(const Options& options, const Found& found, const fs::path& library,
                 {"environment", environment}});
 }
 
+// While this file is there nobody has given the account; the process that we become says why at its end.
+void owe_account() {
+    std::string file = (fs::temp_directory_path() / "loom-report-XXXXXX").string();
+    const int out = mkstemp(file.data());
+    const std::string process = std::to_string(getpid()) + "\n";
+    if (out < 0 || write(out, process.data(), process.size()) < 0)
+        throw Error("cannot write " + file + ": " + std::strerror(errno));
+    close(out);
+    setenv("LOOM_MPI_REPORT_OWED", file.c_str(), 1);
+}
+
 [[noreturn]] void execute(std::vector<std::string> words) {
     const fs::path program = find_program(words.front());
     if (program.empty()) throw UsageError("no such program: " + words.front());
@@ -133,6 +144,7 @@ void run(const Options& options, Then then) {
         return;
     }
     for (const auto& [name, value] : set) setenv(name.c_str(), value.c_str(), 1);
+    if (!options.report.empty()) owe_account();
     execute(options.words);
 }
 

@@ -6,12 +6,16 @@
 #include <nlohmann/json.hpp>
 
 #include "loom/base/file.hpp"
+#include "mpi/launch.hpp"
 #include "support/process.hpp"
 
 namespace {
 
+using loom::test::mpirun;
 using loom::test::Outcome;
 using loom::test::TemporaryFolder;
+using loom::test::with_library;
+using loom::test::without_leaks;
 using testing::HasSubstr;
 
 struct Job {
@@ -24,20 +28,6 @@ struct Job {
 
 void PrintTo(const Job& job, std::ostream* out) {
     *out << job.mpi << " -n " << job.ranks << " --cases " << job.cases << " " << job.more << " " << job.variables;
-}
-
-// `env` sets variables for the program alone, the launcher being an MPI program too.
-std::string mpirun(const std::string& mpi, int ranks) {
-    const std::string start = mpi == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe" : "mpirun.mpich";
-    return "timeout 100 " + start + " -n " + std::to_string(ranks) + " ";
-}
-
-// Memory that the MPI libraries keep is not ours to find.
-constexpr const char* without_leaks = "env ASAN_OPTIONS=detect_leaks=0 ";
-
-std::string with_library(const std::string& mpi, const std::string& report) {
-    return without_leaks + std::string("LD_PRELOAD=" LOOM_SANITIZER_FIRST LOOM_LIBRARIES "/libloom-mpi-") + mpi +
-           ".so LOOM_MPI_REPORT=" + report + " ";
 }
 
 std::string launch(const Job& job, const std::string& report, const std::string& program) {

@@ -35,11 +35,11 @@ int duplicate_in_background(MPI_Comm handle, MPI_Comm* made, MPI_Request* reques
     Entry& entry = take_entry();
     entry.duplication = std::make_unique<Entry::Duplication>();
     Entry::Duplication& what = *entry.duplication;
-    what.where = made;
     if (const int error = native(&what.native); error != MPI_SUCCESS) {
         put_back(entry);
         return error;
     }
+    what.made = *made;
     try {
         if (parent->group->rank().value == 0) what.context = take_context();
         coll::Call call;

@@ -245,6 +245,31 @@ int type_freed(MPI_Datatype handle, int, void* value, void*) {
     return MPI_SUCCESS;
 }
 
+// Absolute addresses count from MPI_BOTTOM, which MPICH's MPI_Pack refuses: a type that lies one byte further down, in
+// memory one byte further up.
+class OffBottom {
+public:
+    explicit OffBottom(const Piece& given) : piece_(given), made_(given.memory == nullptr && given.count != 0) {
+        if (!made_) return;
+        const int once = 1;
+        const MPI_Aint down = -1;
+        PMPI_Type_create_hindexed(1, &once, &down, given.type, &piece_.type);
+        PMPI_Type_commit(&piece_.type);
+        piece_.memory = reinterpret_cast<std::byte*>(1);
+    }
+    ~OffBottom() {
+        if (made_) PMPI_Type_free(&piece_.type);
+    }
+    OffBottom(const OffBottom&) = delete;
+    OffBottom& operator=(const OffBottom&) = delete;
+
+    [[nodiscard]] const Piece& piece() const { return piece_; }
+
+private:
+    Piece piece_;
+    bool made_;
+};
+
 // `step` answers MPI's code and how many bytes it took or made.
 template <class Step>
 void in_steps(const Piece& piece, Step&& step) {
@@ -337,7 +362,9 @@ void learn_types() {
     learn(MPI_REAL8, Scalar::f64);
     learn(MPI_DOUBLE_PRECISION, Scalar::f64);
     learn(MPI_COMPLEX, Scalar::c32);
+    learn(MPI_COMPLEX8, Scalar::c32);
     learn(MPI_DOUBLE_COMPLEX, Scalar::c64);
+    learn(MPI_COMPLEX16, Scalar::c64);
     learn(MPI_LOGICAL, Scalar::logical32);
     learn(MPI_CHARACTER, Scalar::none);
     learn(MPI_2INTEGER, Scalar::i32_i32);
@@ -345,13 +372,17 @@ void learn_types() {
     learn(MPI_2DOUBLE_PRECISION, Scalar::f64_f64);
 }
 
-void pack(const Piece& piece, std::byte* packed) {
+void pack(const Piece& given, std::byte* packed) {
+    const OffBottom lifted(given);
+    const Piece& piece = lifted.piece();
     in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes, int* position) {
         return PMPI_Pack(memory, count, piece.type, packed + at, bytes, position, MPI_COMM_SELF);
     });
 }
 
-void unpack(const Piece& piece, const std::byte* packed) {
+void unpack(const Piece& given, const std::byte* packed) {
+    const OffBottom lifted(given);
+    const Piece& piece = lifted.piece();
     in_steps(piece, [&](std::byte* memory, int count, std::uint64_t at, int bytes, int* position) {
         auto* from = const_cast<std::byte*>(packed) + at;
         return PMPI_Unpack(from, bytes, position, memory, count, piece.type, MPI_COMM_SELF);

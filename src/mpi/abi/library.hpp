@@ -106,6 +106,9 @@ struct Library {
     Account account;
 };
 
+// `remark` at the end.
+inline constexpr const char* after_finalize = "MPI_Finalize was called";
+
 // Made when we are loaded and never destroyed: MPI may be finalised after static objects are gone.
 extern Library* const the_library;
 [[nodiscard]] inline Library& library() {
@@ -165,6 +168,10 @@ void operation_ended(Comm& comm);
 // Those that left and whose farewell is over.
 void bury();
 [[nodiscard]] std::unique_ptr<Topology> read_topology(MPI_Comm handle, std::uint32_t size);
+
+// owed.cpp. From MPI_Init on; and once rank 0 gives the account, so that nobody needs to say why there is none.
+void expect_account();
+void account_given();
 
 // open.cpp: what an exception of ours becomes in MPI's words; prints it.
 int report_failure(MPI_Comm comm, const std::exception& error);

@@ -67,6 +67,7 @@ void open_world() {
 void open() {
     Library& all = library();
     all.opened = true;
+    expect_account();
     all.blocking = switched_on("LOOM_MPI_BLOCKING");
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
@@ -88,6 +89,7 @@ void give_account() {
     int wanted = !where.empty() && where != "0" ? 1 : 0;
     PMPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);  // rank 0 says: variables need not be the same on all hosts
     if (wanted == 0) return;
+    account_given();
     int rank = 0, size = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -130,7 +132,7 @@ void close() {
     all.world.reset();
     all.transport.reset();
     all.bootstrap.reset();
-    all.remark = "MPI_Finalize was called";
+    all.remark = after_finalize;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ bool duplicated(Entry& entry) {
         what.native_done = flag != 0 || entry.error != MPI_SUCCESS;
     }
     if (!what.native_done || !entry.request.finished() || !entry.request.test()) return false;
-    if (entry.error == MPI_SUCCESS) adopt_copy(*what.where, *entry.comm, what.context);
+    if (entry.error == MPI_SUCCESS) adopt_copy(what.made, *entry.comm, what.context);
     return true;
 }
 

@@ -31,7 +31,7 @@ struct Entry {
     // A duplication under way: MPI's own request, and the context on its way to all.
     struct Duplication {
         MPI_Request native = MPI_REQUEST_NULL;
-        MPI_Comm* where = nullptr;
+        MPI_Comm made = MPI_COMM_NULL;  // both libraries tell the handle at once
         std::uint32_t context = 0;
         bool native_done = false;
     };
