@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -145,12 +146,17 @@ std::size_t place_of(std::span<const std::byte> memory) {
 bool may_use_huge_pages() {
     const char* const asked = std::getenv("LOOM_HUGE_PAGES");
     if (asked != nullptr && std::strcmp(asked, "off") == 0) return false;
-    if (asked != nullptr && std::strcmp(asked, "auto") != 0)
-        throw UsageError(std::string("LOOM_HUGE_PAGES='") + asked + "': expected auto or off");
+    if (asked != nullptr && std::strcmp(asked, "auto") != 0 && std::strcmp(asked, "soon") != 0)
+        throw UsageError(std::string("LOOM_HUGE_PAGES='") + asked + "': expected auto, soon or off");
     std::string setting;
     std::getline(std::ifstream(std::string(folder) + "enabled"), setting);
     if (huge_page_bytes() == 0 || huge_page_bytes() > HugePages::at_once) return false;
     return setting.find("[never]") == std::string::npos && madvise(nullptr, 0, MADV_COLLAPSE) == 0;
+}
+
+HugePageBudget huge_page_budget() {
+    const char* const asked = std::getenv("LOOM_HUGE_PAGES");
+    return asked != nullptr && std::strcmp(asked, "soon") == 0 ? HugePageBudget::any : HugePageBudget::share;
 }
 
 std::size_t move_to_huge_pages(std::span<const std::byte> memory, std::size_t& allowance) {
@@ -227,6 +233,30 @@ bool HugePages::little_used(std::span<const std::byte> memory) {
     return little.is_huge;
 }
 
+bool HugePages::can_afford(std::size_t bytes) const {
+    const auto pages = static_cast<std::int64_t>(bytes / huge_page_bytes() + 1);
+    return budget_ == HugePageBudget::any || (copied_us_ - spent_us_) / share >= spent_us_ + pages * page_us_;
+}
+
+// Up to the end of a page, so that each is looked at once.
+void HugePages::move_some(Range& range, std::span<const std::byte> memory) {
+    using Clock = std::chrono::steady_clock;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
+    const std::uintptr_t page = huge_page_bytes(), from = begin + range.looked_at;
+    const std::uintptr_t to = std::min((from + at_once) / page * page, begin + range.bytes);
+    const auto started = Clock::now();
+    range.huge += move_to_huge_pages(memory.subspan(range.looked_at, to - from), allowance_);
+    const std::int64_t took = (Clock::now() - started) / std::chrono::microseconds(1);
+    spent_us_ += took;
+    page_us_ = (page_us_ + took / static_cast<std::int64_t>((to - from) / page + 1)) / 2;
+    range.looked_at += to - from;
+    if (range.looked_at != range.bytes) return;
+    range.is_huge = range.huge >= range.bytes / 2;
+    range.next_look = range.uses * look_again;
+    if (range.is_huge) range.faults = faults_ = page_faults();
+    any_huge_ = any_huge_ || range.is_huge;
+}
+
 bool HugePages::used(std::span<const std::byte> memory) {
     if (!allowed_) return false;
     if (memory.size() < least) return little_used(memory);
@@ -242,21 +272,11 @@ bool HugePages::used(std::span<const std::byte> memory) {
         range.is_huge = is_huge;
         range.faults = faults_;
     }
-    if (++range.uses == range.next_look) range.looked_at = range.huge = 0;
-    if (range.looked_at < range.bytes) [[unlikely]] {
-        // Up to the end of a page, so that each is looked at once.
-        const std::uintptr_t from = begin + range.looked_at;
-        const std::uintptr_t to =
-            std::min((from + at_once) / huge_page_bytes() * huge_page_bytes(), begin + range.bytes);
-        range.huge += move_to_huge_pages(memory.subspan(range.looked_at, to - from), allowance_);
-        range.looked_at += to - from;
-        if (range.looked_at == range.bytes) {
-            range.is_huge = range.huge >= range.bytes / 2;
-            range.next_look = range.uses * look_again;
-            if (range.is_huge) range.faults = faults_ = page_faults();
-            any_huge_ = any_huge_ || range.is_huge;
-        }
-    }
+    copied_us_ += static_cast<std::int64_t>(memory.size()) / copied_bytes_in_us;
+    if (++range.uses >= range.next_look && range.looked_at == range.bytes && can_afford(range.bytes))
+        range.looked_at = range.huge = 0;
+    if (range.looked_at < range.bytes) [[unlikely]]
+        move_some(range, memory);
     if (range.is_huge) {
         const std::int64_t before = std::exchange(range.faults, faults_);
         if (range.faults - before > static_cast<std::int64_t>(range.bytes / small_page / 2)) {

@@ -311,7 +311,7 @@ TEST(HugePagesTest, APartOfWhatIsHugeIsKnownToBe) {
     Memory memory(4 * page);
     const auto used = memory.touch(0, 4 * page);
     std::size_t none = 0;
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     EXPECT_FALSE(pages.used(used.first(page / 8)));
     EXPECT_EQ(move_patiently(used, none, used.size()), may_use_huge_pages());
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
@@ -323,7 +323,7 @@ TEST(HugePagesTest, LittleNeverMovesByItselfButIsSeenInOthers) {
     Memory memory(4 * page);
     const auto used = memory.touch(0, 4 * page);
     const auto little = used.subspan(page / 2, HugePages::least / 2);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     EXPECT_EQ(uses_until_huge(pages, little), 0u);
     EXPECT_EQ(memory.account("AnonHugePages"), 0u);
     std::size_t none = 0;
@@ -337,7 +337,7 @@ TEST(HugePagesTest, LittleNeverMovesByItselfButIsSeenInOthers) {
 TEST(HugePagesTest, OtherMemoryWhereSomethingWasHugeIsNot) {
     Memory memory(4 * page);
     const auto used = memory.touch(0, 4 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     std::size_t none = 0;
     EXPECT_EQ(move_patiently(used, none, used.size()), may_use_huge_pages());
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
@@ -354,7 +354,7 @@ TEST(HugePagesTest, APartOfWhatIsMostlyHugeIsLookedAtItself) {
     Memory memory(4 * page);
     const auto used = memory.touch(page / 2, 3 * page + page / 2);
     ASSERT_EQ(mprotect(memory.all().data(), 4096, PROT_NONE), 0);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
     EXPECT_FALSE(pages.used(used.first(page / 8)));
     EXPECT_EQ(uses_until_huge(pages, used.first(page / 8)), 0u);
@@ -363,7 +363,7 @@ TEST(HugePagesTest, APartOfWhatIsMostlyHugeIsLookedAtItself) {
 TEST(HugePagesTest, TheThirdUseMoves) {
     Memory memory(4 * page);
     const auto used = memory.touch(0, 4 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     for (std::uint32_t use = 1; use < HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
     EXPECT_EQ(memory.account("AnonHugePages"), 0u);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
@@ -376,7 +376,7 @@ TEST(HugePagesTest, LittleIsMovedLater) {
     Memory memory(page);
     (void)memory.touch(0, page);
     const auto used = memory.touch(page / 4, page / 8);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     for (std::uint32_t use = 1; use < 8 * HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
     EXPECT_EQ(memory.account("AnonHugePages"), 0u);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
@@ -386,7 +386,7 @@ TEST(HugePagesTest, LittleIsMovedLater) {
 TEST(HugePagesTest, OnlyTheSameMemoryCounts) {
     Memory memory(4 * page);
     const auto used = memory.touch(0, 4 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     for (std::uint32_t use = 1; use < HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
     EXPECT_FALSE(pages.used(used.first(3 * page)));
     EXPECT_FALSE(pages.used(used.subspan(page)));
@@ -398,7 +398,7 @@ TEST(HugePagesTest, LongMemoryIsMovedInParts) {
     const std::size_t bytes = 3 * HugePages::at_once;
     Memory memory(bytes + page);
     const auto used = memory.touch(page / 2, bytes);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     for (std::uint32_t use = 1; use <= HugePages::worth_it; ++use) EXPECT_FALSE(pages.used(used));
     EXPECT_LE(memory.account("AnonHugePages"), HugePages::at_once);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
@@ -409,7 +409,7 @@ TEST(HugePagesTest, LongMemoryIsMovedInParts) {
 TEST(HugePagesTest, OtherMemoryAtTheSamePlaceCountsAnew) {
     Memory memory(2 * page);
     const auto used = memory.touch(0, 2 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
     ASSERT_EQ(mmap(used.data(), used.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
               used.data());
@@ -426,7 +426,7 @@ TEST(HugePagesTest, OtherMemoryAtTheSamePlaceCountsAnew) {
 TEST(HugePagesTest, FaultsElsewhereOnlyCostAnotherLook) {
     Memory memory(2 * page), elsewhere(8 * page);
     const auto used = memory.touch(0, 2 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     EXPECT_EQ(uses_until_huge(pages, used) != 0, may_use_huge_pages());
     pages.next_use();
     EXPECT_EQ(pages.used(used), may_use_huge_pages());
@@ -442,7 +442,7 @@ TEST(HugePagesTest, CanBeSwitchedOff) {
     EXPECT_FALSE(may_use_huge_pages());
     Memory memory(2 * page);
     const auto used = memory.touch(0, 2 * page);
-    HugePages pages;
+    HugePages pages(HugePageBudget::any);
     for (std::uint32_t use = 0; use < 100; ++use) EXPECT_FALSE(pages.used(used));
     EXPECT_EQ(memory.account("AnonHugePages"), 0u);
 }

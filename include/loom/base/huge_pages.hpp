@@ -10,8 +10,15 @@ namespace loom {
 
 // Whether huge pages may be asked for: the system has some of a bearable size, knows how to move memory into them
 // (Linux 6.1) and does not say "never", and LOOM_HUGE_PAGES is not "off". Throws UsageError when that is anything but
-// "auto" or "off".
+// "auto", "soon" or "off".
 [[nodiscard]] bool may_use_huge_pages();
+
+// What moving may cost.
+enum class HugePageBudget : std::uint8_t {
+    share,  // one part in HugePages::share of the time that copies of the memory have taken, as far as can be told
+    any,    // LOOM_HUGE_PAGES=soon: for programs that run long, and for measurements of what huge pages bring
+};
+[[nodiscard]] HugePageBudget huge_page_budget();
 
 // Moves the memory into huge pages, and with it whatever else the program has in them, where at least half of one is in
 // use already: so it takes at most twice as much as before. What it holds and where it lies do not change, and other
@@ -30,6 +37,8 @@ std::size_t move_to_huge_pages(std::span<const std::byte> memory);  // without a
 // more rarely. Not thread-safe.
 class HugePages {
 public:
+    explicit HugePages(HugePageBudget budget = huge_page_budget()) : budget_(budget) {}
+
     // Whether it is in huge pages, as far as is known. What has less than `least` bytes never moves by itself, and is
     // when it lies in other memory that is. Next to nothing, unless some is moved.
     bool used(std::span<const std::byte> memory);
@@ -39,9 +48,13 @@ public:
 
     static constexpr std::size_t least = std::size_t{256} << 10;
     static constexpr std::size_t allowance = std::size_t{16} << 20;  // bytes, see above: buffers' ends, mostly
-    // Uses after which it is worth the while, of memory that fills its pages; of others in proportion. Moving costs
-    // about what is lost by twice as many without.
+    // Uses after which it is considered, of memory that fills its pages; of others in proportion.
     static constexpr std::uint32_t worth_it = 3;
+    // Moving takes half a millisecond a page where cores are free, and 5 to 100 where ranks share them, since a kernel
+    // thread of each core must have its turn. What it brings is a quarter to a half of each copy from then on.
+    static constexpr std::int64_t share = 32;
+    static constexpr std::int64_t copied_bytes_in_us = 20'000;    // between processes, small pages
+    static constexpr std::int64_t first_page_us = 4000;           // what a page is taken to cost before one was moved
     static constexpr std::uint32_t look_again = 8;                // times as many uses later
     static constexpr std::uint32_t look_around = 64;              // uses of little memory, between looks
     static constexpr std::size_t at_once = std::size_t{8} << 20;  // bytes of a buffer, at one use: two milliseconds
@@ -64,6 +77,12 @@ private:
     bool little_used(std::span<const std::byte> memory);
     [[nodiscard]] bool is_within_huge(std::span<const std::byte> memory) const;
 
+    [[nodiscard]] bool can_afford(std::size_t bytes) const;
+    void move_some(Range& range, std::span<const std::byte> memory);
+
+    HugePageBudget budget_;
+    std::int64_t copied_us_ = 0, spent_us_ = 0;  // about
+    std::int64_t page_us_ = first_page_us;
     std::int64_t faults_ = 0;  // of the process
     bool any_huge_ = false;
     std::size_t allowance_ = allowance;
