@@ -1,0 +1,107 @@
+// What a handle of nbc.h stands for: an operation of ours without a request of MPI's, or one of the MPI library's own.
+#pragma once
+
+// Not with quotes: it belongs to no room.
+#include <loom/nbc.h>
+
+#include <chrono>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "mpi/abi/start.hpp"
+
+namespace loom::mpi {
+
+// What must be there until an operation has ended and no buffer of the program's is.
+struct KeptArguments {
+    std::vector<std::byte> memory;
+    std::vector<int> sent, sent_at, received, received_at;
+    std::vector<MPI_Aint> sent_far, received_far;
+    std::vector<MPI_Datatype> sent_types, received_types;
+};
+
+}  // namespace loom::mpi
+
+struct loom_nbc_operation {
+    loom::mpi::Entry entry;
+    MPI_Request native = MPI_REQUEST_NULL;  // where it was handed back
+    NBC_Schedule none = nullptr;            // a collective's handle points here, as it is under way
+    NBC_Schedule* owned = nullptr;          // NBC_Start's
+    loom::mpi::KeptArguments kept;
+};
+
+namespace loom::mpi {
+
+// NBC_Reset_times begins to count; before, this costs a branch.
+enum class Phase : std::uint8_t { start, test, wait };
+class Timed {
+public:
+    explicit Timed(Phase phase);
+    ~Timed();
+    Timed(const Timed&) = delete;
+    Timed& operator=(const Timed&) = delete;
+
+private:
+    using Clock = std::chrono::steady_clock;
+    Phase phase_;
+    bool counts_;
+    Clock::time_point begin_;
+};
+
+[[nodiscard]] loom_nbc_operation& take_nbc_operation();
+void put_back(loom_nbc_operation& operation);
+
+// MPI's code in nbc.h's words.
+[[nodiscard]] int nbc_code_of(int mpi);
+
+// What the communicator's info asks for, if that can do the call; the name is empty else.
+[[nodiscard]] coll::Choice choice_by_info(const Preparation& p);
+
+// The body of every NBC_I...: `prepare(Preparation&)` answers a Verdict, `native(MPI_Request*)` is the MPI library's
+// own.
+template <class Prepare, class Native>
+int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare, Native&& native) {
+    const Timed timed(Phase::start);
+    *handle = {nullptr, nullptr, nullptr};
+    loom_nbc_operation& operation = take_nbc_operation();
+    int code = NBC_OK;
+    try {
+        const auto use = [&](Preparation& p) {
+            if (p.comm.asked == nullptr) [[likely]]
+                return begin(p, operation.entry);
+            const coll::Choice choice = choice_by_info(p);
+            begin(p, operation.entry, &choice);
+        };
+        if (take_over(what, Form::nonblocking, comm, prepare, use)) code = nbc_code_of(native(&operation.native));
+    } catch (const std::exception& error) {
+        code = nbc_code_of(report_failure(comm, error));
+    }
+    if (code != NBC_OK) {
+        put_back(operation);
+        return code;
+    }
+    handle->schedule = &operation.none;
+    handle->operation = &operation;
+    return NBC_OK;
+}
+
+// The same, where arguments must outlive the call.
+template <class Prepare, class Native>
+int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, KeptArguments&& kept, Prepare&& prepare,
+              Native&& native) {
+    const int code = start_nbc(what, comm, handle, prepare, native);
+    if (code == NBC_OK) handle->operation->kept = std::move(kept);
+    return code;
+}
+
+}  // namespace loom::mpi
+
+#define LOOM_NBC_PREPARE(OPERATION)                                                          \
+    [&](loom::mpi::Preparation& p) {                                                         \
+        return loom::mpi::prepare_##OPERATION(p LOOM_ROW_##OPERATION(LOOM_FOLLOWING, , , )); \
+    }
+#define LOOM_NBC_NATIVE(OPERATION) \
+    [&](MPI_Request* request) { return PMPI_I##OPERATION(LOOM_ROW_##OPERATION(LOOM_ARGUMENT, , , ) comm, request); }
+// PNBC_NAME, which is NBC_NAME.
+#define LOOM_NBC_ALIAS(NAME) extern "C" __attribute__((alias("loom_NBC_" #NAME))) decltype(NBC_##NAME) PNBC_##NAME;
