@@ -179,8 +179,8 @@ LOOM_NBC_PROFILED(Icart_shift_xchg,
  * distributed graph alone, and may be MPI_UNWEIGHTED. NBC_INVALID_PARAM: there are more than `maxindegree` or
  * `maxoutdegree`. */
 LOOM_NBC_PROFILED(Comm_neighbors_count, (MPI_Comm comm, int* indegree, int* outdegree, int* weighted));
-LOOM_NBC_PROFILED(Comm_neighbors, (MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
-                                   int destinations[], int destweights[]));
+LOOM_NBC_PROFILED(Comm_neighbors, (MPI_Comm comm, int maxindegree, int sources[], int* sourceweights, int maxoutdegree,
+                                   int destinations[], int* destweights));
 
 /* Keeps a copy of `info`, and takes the algorithms that the keys above name for NBC_Ibcast and NBC_Iallreduce on this
  * communicator from then on, where they can do the call: every rank must give the same. MPI_INFO_NULL takes it back. */

@@ -9,15 +9,8 @@ namespace loom::mpi {
 
 namespace {
 
-// Never destroyed: MPI may be finalised after static objects are gone.
-struct Pool {
-    std::vector<std::unique_ptr<loom_nbc_operation>> all;
-    std::vector<loom_nbc_operation*> idle;
-};
-Pool& pool() {
-    static Pool* const one = new Pool;
-    return *one;
-}
+// As many as ever were under way at once. Never destroyed: MPI may be finalised after static objects are gone.
+loom_nbc_operation* idle_operations = nullptr;
 
 // As in LibNBC: the same memory given twice, or MPI_IN_PLACE as either.
 void resolve_in_place(const void*& sendbuf, void*& recvbuf) {
@@ -26,6 +19,8 @@ void resolve_in_place(const void*& sendbuf, void*& recvbuf) {
 }
 // Of operations in which the root alone has both; the others' second buffer means nothing.
 void resolve_in_place_at_root(const void*& sendbuf, void*& recvbuf, int root, MPI_Comm comm) {
+    if (sendbuf != recvbuf && sendbuf != MPI_IN_PLACE && recvbuf != MPI_IN_PLACE) [[likely]]
+        return;
     int rank = 0, between = 0;
     if (PMPI_Comm_test_inter(comm, &between) != MPI_SUCCESS || between != 0) return;
     PMPI_Comm_rank(comm, &rank);
@@ -75,9 +70,9 @@ int finish(NBC_Handle& handle) {
 void look_after_test() {
     constexpr std::uint32_t looks_between = 16;
     static thread_local std::uint32_t fruitless = 0;
-    if (++fruitless % looks_between != 0) return;
+    if (++fruitless % looks_between != 0 || library().world == nullptr) return;
     int flag = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, library().silent, &flag, MPI_STATUS_IGNORE);
 }
 
 int test(NBC_Handle& handle) {
@@ -121,13 +116,10 @@ Found find_ended(int count, NBC_Handle handles[]) {
 
 loom_nbc_operation& take_nbc_operation() {
     const Guard guard;
-    Pool& all = pool();
-    if (all.idle.empty()) {
-        all.all.push_back(std::make_unique<loom_nbc_operation>());
-        all.idle.push_back(all.all.back().get());
-    }
-    loom_nbc_operation& operation = *all.idle.back();
-    all.idle.pop_back();
+    if (idle_operations == nullptr) [[unlikely]]
+        return *new loom_nbc_operation;
+    loom_nbc_operation& operation = *idle_operations;
+    idle_operations = operation.next_idle;
     return operation;
 }
 
@@ -139,8 +131,8 @@ void put_back(loom_nbc_operation& operation) {
     entry.error = MPI_SUCCESS;
     operation.native = MPI_REQUEST_NULL;
     operation.owned = nullptr;
-    operation.kept.memory.clear();
-    pool().idle.push_back(&operation);
+    if (!operation.kept.memory.empty()) operation.kept = {};
+    operation.next_idle = std::exchange(idle_operations, &operation);
 }
 
 int nbc_code_of(int mpi) {

@@ -28,9 +28,12 @@ std::unique_ptr<AskedAlgorithms> asked_by(MPI_Info info) {
     auto asked = std::make_unique<AskedAlgorithms>();
     for (const Key& one : keys) {
         char value[8] = "";
-        int there = 0;
+        int there = 0, length = 0;
+        PMPI_Info_get_valuelen(info, one.key, &length, &there);
+        // MPICH takes it for an error when the value is longer.
+        if (there == 0 || length >= static_cast<int>(sizeof value)) continue;
         PMPI_Info_get(info, one.key, sizeof value - 1, value, &there);
-        if (there == 0 || std::strcmp(value, one.value) != 0) continue;
+        if (std::strcmp(value, one.value) != 0) continue;
         const coll::Algorithm& algorithm = coll::find_algorithm(one.what, one.algorithm);
         (one.what == coll::Collective::broadcast ? asked->broadcast : asked->allreduce) = &algorithm;
     }
@@ -54,11 +57,7 @@ int info_keyval() {
     return keyval;
 }
 
-struct Times {
-    bool counting = false;
-    std::array<double, 3> seconds{};  // by phase
-};
-Times times;
+std::array<double, 3> times{};  // seconds by phase
 
 }  // namespace
 
@@ -72,16 +71,9 @@ coll::Choice choice_by_info(const Preparation& p) {
     return {algorithm->name, {}};
 }
 
-Timed::Timed(Phase phase) : phase_(phase), counts_(times.counting) {
-    if (counts_) [[unlikely]]
-        begin_ = Clock::now();
-}
-
-Timed::~Timed() {
-    if (counts_) [[unlikely]] {
-        const Guard guard;
-        times.seconds[static_cast<std::size_t>(phase_)] += std::chrono::duration<double>(Clock::now() - begin_).count();
-    }
+void Timed::add_up() const {
+    const Guard guard;
+    times[static_cast<std::size_t>(phase_)] += std::chrono::duration<double>(Clock::now() - begin_).count();
 }
 
 }  // namespace loom::mpi
@@ -118,11 +110,12 @@ int NBC_Comm_get_info(MPI_Comm comm, MPI_Info* info) {
 
 void NBC_Reset_times(void) {
     const Guard guard;
-    times = {true, {}};
+    times = {};
+    times_are_counted = true;
 }
 
 void NBC_Print_times(double div) {
-    const auto microseconds = [&](Phase phase) { return times.seconds[static_cast<std::size_t>(phase)] * 1e6 / div; };
+    const auto microseconds = [&](Phase phase) { return times[static_cast<std::size_t>(phase)] * 1e6 / div; };
     std::printf("*** NBC_TIMES: start: %f, test: %f, wait: %f\n", microseconds(Phase::start), microseconds(Phase::test),
                 microseconds(Phase::wait));
 }

@@ -182,8 +182,8 @@ int NBC_Comm_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int* 
 }
 LOOM_NBC_ALIAS(Comm_neighbors_count)
 
-int NBC_Comm_neighbors(MPI_Comm comm, int maxindegree, int sources[], int sourceweights[], int maxoutdegree,
-                       int destinations[], int destweights[]) {
+int NBC_Comm_neighbors(MPI_Comm comm, int maxindegree, int sources[], int* sourceweights, int maxoutdegree,
+                       int destinations[], int* destweights) {
     Degrees degrees;
     int kind = MPI_UNDEFINED, rank = 0;
     if (const int code = degrees_of(comm, degrees); code != NBC_OK) return code;

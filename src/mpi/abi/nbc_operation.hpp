@@ -29,21 +29,31 @@ struct loom_nbc_operation {
     NBC_Schedule none = nullptr;            // a collective's handle points here, as it is under way
     NBC_Schedule* owned = nullptr;          // NBC_Start's
     loom::mpi::KeptArguments kept;
+    loom_nbc_operation* next_idle = nullptr;
 };
 
 namespace loom::mpi {
 
 // NBC_Reset_times begins to count; before, this costs a branch.
 enum class Phase : std::uint8_t { start, test, wait };
+inline bool times_are_counted = false;
 class Timed {
 public:
-    explicit Timed(Phase phase);
-    ~Timed();
+    explicit Timed(Phase phase) : phase_(phase), counts_(times_are_counted) {
+        if (counts_) [[unlikely]]
+            begin_ = Clock::now();
+    }
+    ~Timed() {
+        if (counts_) [[unlikely]]
+            add_up();
+    }
     Timed(const Timed&) = delete;
     Timed& operator=(const Timed&) = delete;
 
 private:
     using Clock = std::chrono::steady_clock;
+    void add_up() const;
+
     Phase phase_;
     bool counts_;
     Clock::time_point begin_;
