@@ -105,6 +105,7 @@ struct Library {
     MPI_Group everyone = MPI_GROUP_NULL;         // of MPI_COMM_WORLD
     std::vector<std::unique_ptr<Comm>> leaving;  // freed, their farewell pending
     Departures<Comm> departed;
+    std::uint64_t gone = 0;  // how many communicators and datatypes were freed: their handles may mean others now
     int comm_keyval = MPI_KEYVAL_INVALID;
     std::uint32_t context_first = 0, context_share = 0, context_next = 0;
     std::vector<bool> context_used;

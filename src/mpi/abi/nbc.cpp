@@ -160,8 +160,16 @@ using namespace loom::mpi;
 
 extern "C" {
 
-// RESOLVE comes first.
+// RESOLVE comes first. Of the first form calls are remembered.
 #define LOOM_NBC_FORM(OPERATION, RESOLVE)                                                                              \
+    int NBC_I##OPERATION(LOOM_ROW_##OPERATION(LOOM_PARAMETER, int, int, MPI_Aint) MPI_Comm comm, NBC_Handle* handle) { \
+        RESOLVE;                                                                                                       \
+        return start_nbc_again<Operation::OPERATION>(comm, handle, LOOM_NBC_PREPARE(OPERATION),                        \
+                                                     LOOM_NBC_NATIVE(OPERATION)                                        \
+                                                         LOOM_ROW_##OPERATION(LOOM_FOLLOWING, , , ));                  \
+    }                                                                                                                  \
+    LOOM_NBC_ALIAS(I##OPERATION)
+#define LOOM_NBC_LISTED_FORM(OPERATION, RESOLVE)                                                                       \
     int NBC_I##OPERATION(LOOM_ROW_##OPERATION(LOOM_PARAMETER, int, int, MPI_Aint) MPI_Comm comm, NBC_Handle* handle) { \
         RESOLVE;                                                                                                       \
         return start_nbc(Operation::OPERATION, comm, handle, LOOM_NBC_PREPARE(OPERATION), LOOM_NBC_NATIVE(OPERATION)); \
@@ -170,17 +178,17 @@ extern "C" {
 LOOM_NBC_FORM(barrier, )
 LOOM_NBC_FORM(bcast, )
 LOOM_NBC_FORM(gather, resolve_in_place_at_root(sendbuf, recvbuf, root, comm))
-LOOM_NBC_FORM(gatherv, resolve_in_place_at_root(sendbuf, recvbuf, root, comm))
+LOOM_NBC_LISTED_FORM(gatherv, resolve_in_place_at_root(sendbuf, recvbuf, root, comm))
 LOOM_NBC_FORM(scatter, resolve_in_place_of_scatter(sendbuf, recvbuf))
-LOOM_NBC_FORM(scatterv, resolve_in_place_of_scatter(sendbuf, recvbuf))
+LOOM_NBC_LISTED_FORM(scatterv, resolve_in_place_of_scatter(sendbuf, recvbuf))
 LOOM_NBC_FORM(allgather, )
-LOOM_NBC_FORM(allgatherv, )
+LOOM_NBC_LISTED_FORM(allgatherv, )
 LOOM_NBC_FORM(alltoall, resolve_in_place(sendbuf, recvbuf))
-LOOM_NBC_FORM(alltoallv, resolve_in_place(sendbuf, recvbuf))
-LOOM_NBC_FORM(alltoallw, resolve_in_place(sendbuf, recvbuf))
+LOOM_NBC_LISTED_FORM(alltoallv, resolve_in_place(sendbuf, recvbuf))
+LOOM_NBC_LISTED_FORM(alltoallw, resolve_in_place(sendbuf, recvbuf))
 LOOM_NBC_FORM(reduce, resolve_in_place_at_root(sendbuf, recvbuf, root, comm))
 LOOM_NBC_FORM(allreduce, resolve_in_place(sendbuf, recvbuf))
-LOOM_NBC_FORM(reduce_scatter, resolve_in_place(sendbuf, recvbuf))
+LOOM_NBC_LISTED_FORM(reduce_scatter, resolve_in_place(sendbuf, recvbuf))
 LOOM_NBC_FORM(scan, resolve_in_place(sendbuf, recvbuf))
 LOOM_NBC_FORM(exscan, resolve_in_place(sendbuf, recvbuf))
 

@@ -159,8 +159,8 @@ int exchange(const Pair& buffers, Blocks out, const Blocks& in, MPI_Comm comm, N
     const int *sendcounts = kept.sent.data(), *recvcounts = kept.received.data();
     const MPI_Aint *sdispls = kept.sent_far.data(), *rdispls = kept.received_far.data();
     const MPI_Datatype *sendtypes = kept.sent_types.data(), *recvtypes = kept.received_types.data();
-    return start_nbc(Operation::neighbor_alltoallw, comm, handle, std::move(kept), LOOM_NBC_PREPARE(neighbor_alltoallw),
-                     LOOM_NBC_NATIVE(neighbor_alltoallw));
+    return start_nbc_keeping(std::move(kept), Operation::neighbor_alltoallw, comm, handle,
+                             LOOM_NBC_PREPARE(neighbor_alltoallw), LOOM_NBC_NATIVE(neighbor_alltoallw));
 }
 
 }  // namespace
@@ -257,8 +257,8 @@ int NBC_Icart_shift_xchg(const void* sendbuf, int sendcount, MPI_Datatype sendty
     if (source != MPI_PROC_NULL) kept.received[static_cast<std::size_t>(source)] = recvcount;
     const int *sendcounts = kept.sent.data(), *sdispls = kept.sent_at.data();
     const int *recvcounts = kept.received.data(), *rdispls = kept.received_at.data();
-    return start_nbc(Operation::alltoallv, comm, handle, std::move(kept), LOOM_NBC_PREPARE(alltoallv),
-                     LOOM_NBC_NATIVE(alltoallv));
+    return start_nbc_keeping(std::move(kept), Operation::alltoallv, comm, handle, LOOM_NBC_PREPARE(alltoallv),
+                             LOOM_NBC_NATIVE(alltoallv));
 }
 LOOM_NBC_ALIAS(Icart_shift_xchg)
 

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -68,16 +69,31 @@ void put_back(loom_nbc_operation& operation);
 // What the communicator's info asks for, if that can do the call; the name is empty else.
 [[nodiscard]] coll::Choice choice_by_info(const Preparation& p);
 
-// The body of every NBC_I...: `prepare(Preparation&)` answers a Verdict, `native(MPI_Request*)` is the MPI library's
-// own.
-template <class Prepare, class Native>
-int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare, Native&& native) {
-    const Timed timed(Phase::start);
+// Under way: the handle is the program's now.
+inline int hand_out(loom_nbc_operation& operation, NBC_Handle* handle) {
+    *handle = {nullptr, &operation.none, &operation};
+    return NBC_OK;
+}
+inline int give_up(loom_nbc_operation& operation, NBC_Handle* handle, int code) {
+    put_back(operation);
     *handle = {nullptr, nullptr, nullptr};
+    return code;
+}
+
+// The body of every NBC_I...: `prepare(Preparation&)` answers a Verdict, `native(MPI_Request*)` is the MPI library's
+// own; `prepared(const Preparation&)` sees what is about to begin.
+struct Nobody {
+    void operator()(const Preparation&) const {}
+};
+template <class Prepare, class Native, class Prepared = Nobody>
+int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare, Native&& native,
+              const Prepared& prepared = {}) {
+    const Timed timed(Phase::start);
     loom_nbc_operation& operation = take_nbc_operation();
     int code = NBC_OK;
     try {
         const auto use = [&](Preparation& p) {
+            prepared(p);
             if (p.comm.asked == nullptr) [[likely]]
                 return begin(p, operation.entry);
             const coll::Choice choice = choice_by_info(p);
@@ -87,19 +103,55 @@ int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepa
     } catch (const std::exception& error) {
         code = nbc_code_of(report_failure(comm, error));
     }
-    if (code != NBC_OK) {
-        put_back(operation);
-        return code;
-    }
-    handle->schedule = &operation.none;
-    handle->operation = &operation;
-    return NBC_OK;
+    return code == NBC_OK ? hand_out(operation, handle) : give_up(operation, handle, code);
 }
 
-// The same, where arguments must outlive the call.
+// What a call came to, for the next one with the same arguments: programs repeat theirs. Good until a communicator or a
+// datatype goes. Users' operations, types with gaps and blocks of several sizes are not remembered.
+template <class Arguments>
+struct Remembered {
+    Arguments arguments{};
+    Comm* comm = nullptr;
+    std::uint64_t gone = 0;
+    coll::Call call;
+    coll::Buffers buffers;
+    const coll::Reduction* reduction = nullptr;
+
+    void note(const Arguments& given, const Preparation& p) {
+        const bool plain = p.baggage == nullptr && p.call.sent.bytes.empty() && p.call.received.bytes.empty();
+        comm = nullptr;
+        if (!plain || p.comm.groups || library().threads) return;
+        *this = {given, &p.comm, library().gone, p.call, p.buffers, p.reduction};
+    }
+    [[nodiscard]] bool is(const Arguments& given) const {
+        return comm != nullptr && gone == library().gone && arguments == given && comm->asked == nullptr;
+    }
+};
+
+// The same for calls that may be remembered; `what` and the arguments say which call it is.
+template <Operation what, class Prepare, class Native, class... Arguments>
+int start_nbc_again(MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare, Native&& native, Arguments... arguments) {
+    using All = std::tuple<MPI_Comm, Arguments...>;
+    static constinit Remembered<All> last;
+    const All all{comm, arguments...};
+    if (!last.is(all)) [[unlikely]]
+        return start_nbc(what, comm, handle, prepare, native, [&](const Preparation& p) { last.note(all, p); });
+    const Timed timed(Phase::start);
+    loom_nbc_operation& operation = take_nbc_operation();
+    try {
+        operation.entry.request = last.comm->group->start(last.call, last.buffers, last.reduction);
+        activate(operation.entry, *last.comm);
+        library().account.taken(what, Form::nonblocking);
+    } catch (const std::exception& error) {
+        return give_up(operation, handle, nbc_code_of(report_failure(comm, error)));
+    }
+    return hand_out(operation, handle);
+}
+
+// Where arguments must outlive the call.
 template <class Prepare, class Native>
-int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, KeptArguments&& kept, Prepare&& prepare,
-              Native&& native) {
+int start_nbc_keeping(KeptArguments&& kept, Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare,
+                      Native&& native) {
     const int code = start_nbc(what, comm, handle, prepare, native);
     if (code == NBC_OK) handle->operation->kept = std::move(kept);
     return code;

@@ -110,6 +110,34 @@ static void in_place(void) {
     expect(rank == 0 ? ours[0] == 0 : got == rank, "Iscatter in place");
 }
 
+/* The same arguments again and again, while what their handles mean changes. */
+static void repeated(void) {
+    int data[12], all[4];
+    NBC_Handle handle;
+    for (int round = 0; round < 12; ++round) {
+        MPI_Comm comm;
+        MPI_Datatype type;
+        const int colour = round % 3 == 0 ? 0 : rank % 2, length = 2 + round % 2;
+        MPI_Comm_split(MPI_COMM_WORLD, colour, rank, &comm);
+        MPI_Type_contiguous(length, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        for (int again = 0; again < 3; ++again) {
+            int first = 0, members = 0;
+            for (int i = 0; i < 12; ++i) data[i] = 100 * rank + 10 * again + i;
+            finish(NBC_Ibcast(data, 2, type, 0, comm, &handle), &handle, "Ibcast again");
+            first = 100 * (colour == 0 ? 0 : 1) + 10 * again;
+            expect(data[0] == first && data[2 * length - 1] == first + 2 * length - 1, "Ibcast again is wrong");
+            expect(data[2 * length] == 100 * rank + 10 * again + 2 * length, "Ibcast again went too far");
+            all[0] = 1;
+            finish(NBC_Iallreduce(&all[0], &all[1], 1, MPI_INT, MPI_SUM, comm, &handle), &handle, "Iallreduce again");
+            MPI_Comm_size(comm, &members);
+            expect(all[1] == members, "Iallreduce again is wrong");
+        }
+        MPI_Type_free(&type);
+        MPI_Comm_free(&comm);
+    }
+}
+
 /* Two halves of all ranks, or of one rank nothing. */
 static void between(void) {
     NBC_Handle handle;
@@ -401,6 +429,7 @@ int main(int argc, char** argv) {
     tests_and_names();
     unfinished();
     in_place();
+    repeated();
     between();
     grids();
     graphs();
