@@ -18,7 +18,8 @@ std::shared_ptr<const coll::Plan> between(const Preparation& p) {
 }  // namespace
 
 Preparation::Lists& empty_lists() {
-    // The lock of a program with several threads is held while they are in use. Never destroyed, as the library's state.
+    // The lock of a program with several threads is held while they are in use. Never destroyed, as the library's
+    // state.
     static Preparation::Lists& lists = *new Preparation::Lists;
     lists.sent_bytes.clear();
     lists.sent_at.clear();
