@@ -107,7 +107,8 @@ int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepa
 }
 
 // What a call came to, for the next one with the same arguments: programs repeat theirs. Good until a communicator or a
-// datatype goes. Users' operations, types with gaps and blocks of several sizes are not remembered.
+// datatype goes. Users' operations, types with gaps and blocks of several sizes are not remembered, and nothing is
+// where several threads are in MPI.
 template <class Arguments>
 struct Remembered {
     Arguments arguments{};
@@ -118,9 +119,11 @@ struct Remembered {
     const coll::Reduction* reduction = nullptr;
 
     void note(const Arguments& given, const Preparation& p) {
+        // It is read without the lock.
+        if (library().threads) return;
         const bool plain = p.baggage == nullptr && p.call.sent.bytes.empty() && p.call.received.bytes.empty();
         comm = nullptr;
-        if (!plain || p.comm.groups || library().threads) return;
+        if (!plain || p.comm.groups) return;
         *this = {given, &p.comm, library().gone, p.call, p.buffers, p.reduction};
     }
     [[nodiscard]] bool is(const Arguments& given) const {
