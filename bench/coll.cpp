@@ -72,53 +72,6 @@ std::vector<Who> contenders(const Plan& plan) {
     return {std::begin(everybody), std::end(everybody)};
 }
 
-CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& all, Operation operation,
-                      std::uint32_t ranks, std::uint64_t bytes) {
-    CollCell cell{coll::name(operation), ranks, bytes, {}, {}};
-    Order order;
-    order.operation = operation;
-    order.bytes = bytes;
-    std::vector<std::unique_ptr<Contestant>> some;  // those that run here
-    std::vector<std::size_t> from;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        if (all[i] == nullptr || (crawls(all[i]->who(), ranks) && !crawling_size(bytes))) continue;
-        if (all[i]->who() == Who::bare && reduces(operation)) continue;
-        order.task = Task::check;
-        if (!all[i]->ask(order)) {
-            cell.failures[all[i]->who()] = all[i]->failure();
-            all[i].reset();
-            continue;
-        }
-        order.task = Task::time;
-        if (crawls(all[i]->who(), ranks)) {
-            if (const auto answer = all[i]->ask(order)) cell.seconds[all[i]->who()] = {answer->total};
-            continue;
-        }
-        if (!plan.quick) {
-            Order uncounted = order;
-            uncounted.least = warm_up(bytes);
-            static_cast<void>(all[i]->ask(uncounted));
-        }
-        some.push_back(std::move(all[i]));
-        from.push_back(i);
-    }
-    order.task = Task::time;
-    order.seconds = plan.quick ? 0.001 : 0.006;
-    order.least = plan.quick ? 1 : 3;
-    const auto answers = take_turns(some, order, plan.rounds);
-    for (std::size_t i = 0; i < some.size(); ++i) {
-        const Who who = some[i]->who();
-        for (const coll::Answer& answer : answers[i]) cell.seconds[who].push_back(answer.total);
-        if (some[i]->failure().empty()) {
-            all[from[i]] = std::move(some[i]);
-        } else {
-            cell.failures[who] = some[i]->failure();
-            cell.seconds.erase(who);
-        }
-    }
-    return cell;
-}
-
 // What the cells of one operation come to.
 void judge(std::span<const CollCell> cells, std::vector<CollPromise>& promises) {
     for (const Who who : {Who::native, Who::shared, Who::preloaded}) {
@@ -224,8 +177,55 @@ nlohmann::json json(const Interval& interval) {
 
 }  // namespace
 
-Interval CollCell::to_openmpi(Who who) const {
-    const auto ours = seconds.find(who), theirs = seconds.find(Who::openmpi);
+CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& all, Operation operation,
+                      std::uint32_t ranks, std::uint64_t bytes) {
+    CollCell cell{coll::name(operation), ranks, bytes, {}, {}};
+    Order order;
+    order.operation = operation;
+    order.bytes = bytes;
+    std::vector<std::unique_ptr<Contestant>> some;  // those that run here
+    std::vector<std::size_t> from;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i] == nullptr || (crawls(all[i]->who(), ranks) && !crawling_size(bytes))) continue;
+        if (all[i]->who() == Who::bare && reduces(operation)) continue;
+        order.task = Task::check;
+        if (!all[i]->ask(order)) {
+            cell.failures[all[i]->who()] = all[i]->failure();
+            all[i].reset();
+            continue;
+        }
+        order.task = Task::time;
+        if (crawls(all[i]->who(), ranks)) {
+            if (const auto answer = all[i]->ask(order)) cell.seconds[all[i]->who()] = {answer->total};
+            continue;
+        }
+        if (!plan.quick) {
+            Order uncounted = order;
+            uncounted.least = warm_up(bytes);
+            static_cast<void>(all[i]->ask(uncounted));
+        }
+        some.push_back(std::move(all[i]));
+        from.push_back(i);
+    }
+    order.task = Task::time;
+    order.seconds = plan.quick ? 0.001 : 0.006;
+    order.least = plan.quick ? 1 : 3;
+    const auto answers = take_turns(some, order, plan.rounds);
+    for (std::size_t i = 0; i < some.size(); ++i) {
+        const Who who = some[i]->who();
+        for (const coll::Answer& answer : answers[i]) cell.seconds[who].push_back(answer.total);
+        if (some[i]->failure().empty()) {
+            all[from[i]] = std::move(some[i]);
+        } else {
+            cell.failures[who] = some[i]->failure();
+            cell.seconds.erase(who);
+        }
+    }
+    return cell;
+}
+
+Interval CollCell::to(Who peer, Who who) const {
+    const auto ours = seconds.find(who), theirs = seconds.find(peer);
     if (ours == seconds.end() || theirs == seconds.end()) return {};
     return ratio(ours->second, theirs->second);
 }

@@ -21,9 +21,14 @@ struct CollCell {
     std::map<Who, std::vector<double>> seconds;
     std::map<Who, std::string> failures;
 
-    // To Open MPI; middle 0 when one of them is missing.
-    [[nodiscard]] Interval to_openmpi(Who who) const;
+    // Middle 0 when one of them is missing.
+    [[nodiscard]] Interval to(Who peer, Who who) const;
+    [[nodiscard]] Interval to_openmpi(Who who) const { return to(Who::openmpi, who); }
 };
+
+// All contestants check the result, warm up and take turns. One that fails is named in the cell and gone afterwards.
+[[nodiscard]] CollCell measure_cell(const Plan& plan, std::vector<std::unique_ptr<Contestant>>& all,
+                                    coll::Operation operation, std::uint32_t ranks, std::uint64_t bytes);
 
 // What was promised of a contestant's times to Open MPI's, over the sizes of one operation.
 struct CollPromise {

@@ -15,7 +15,7 @@ namespace {
 constexpr double patience = 30;  // seconds
 
 peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing placing, const std::string& board,
-                          const test::TwoHosts* hosts) {
+                          const test::TwoHosts* hosts, const std::filesystem::path& library) {
     peer::Command command;
     auto& words = command.arguments;
     const bool bound = placing == Contestant::Placing::bound;
@@ -38,6 +38,8 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
             break;
         case Who::preloaded:
         case Who::openmpi:
+        case Who::nbc:
+        case Who::libnbc:
             words = {"mpirun.openmpi",
                      "--oversubscribe",
                      "-n",
@@ -45,8 +47,11 @@ peer::Command command_for(Who who, std::uint32_t ranks, Contestant::Placing plac
                      "--bind-to",
                      bound ? "core:overload-allowed" : "none"};
             if (geteuid() == 0) words.emplace_back("--allow-run-as-root");
-            if (who == Who::preloaded) words.insert(words.end(), {"-x", "LD_PRELOAD=" LOOM_MPI_OPENMPI});
-            words.insert(words.end(), {LOOM_COLL_OPENMPI, board});
+            if (who == Who::preloaded || who == Who::nbc)
+                words.insert(words.end(), {"-x", "LD_PRELOAD=" LOOM_MPI_OPENMPI});
+            if (who == Who::libnbc) words.insert(words.end(), {"-x", "LOOM_BENCH_NBC=" + library.string()});
+            words.insert(words.end(),
+                         {who == Who::nbc || who == Who::libnbc ? LOOM_COLL_NBC : LOOM_COLL_OPENMPI, board});
             break;
         case Who::mpich:
             words = {"mpirun.mpich", "-n", count};
@@ -80,13 +85,18 @@ const char* to_string(Who who) {
             return "MPICH";
         case Who::bare:
             return "bare";
+        case Who::nbc:
+            return "nbc.h";
+        case Who::libnbc:
+            return "LibNBC";
     }
     return "";
 }
 
-Contestant::Contestant(Who who, std::uint32_t ranks, Placing placing, const test::TwoHosts* hosts)
+Contestant::Contestant(Who who, std::uint32_t ranks, Placing placing, const test::TwoHosts* hosts,
+                       const std::filesystem::path& library)
     : who_(who), ranks_(ranks), board_(folder_.path() / "board", coll::BoardFile::How::make) {
-    peer::Command command = command_for(who, ranks, placing, folder_.path() / "board", hosts);
+    peer::Command command = command_for(who, ranks, placing, folder_.path() / "board", hosts, library);
     command.directory = folder_.path();
     // Parameters as they are now, not as they were while others used the machine.
     command.environment.emplace_back("LOOM_CACHE", (folder_.path() / "cache").string());
@@ -127,10 +137,10 @@ std::optional<coll::Answer> Contestant::ask(const coll::Order& order) {
 }
 
 std::vector<std::unique_ptr<Contestant>> gather(const std::vector<Who>& who, std::uint32_t ranks,
-                                                Contestant::Placing placing) {
+                                                Contestant::Placing placing, const std::filesystem::path& library) {
     std::vector<std::unique_ptr<Contestant>> out;
     for (const Who one : who) {
-        auto contestant = std::make_unique<Contestant>(one, ranks, placing);
+        auto contestant = std::make_unique<Contestant>(one, ranks, placing, nullptr, library);
         if (contestant->failure().empty())
             out.push_back(std::move(contestant));
         else

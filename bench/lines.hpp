@@ -23,6 +23,7 @@ struct Plan {
     bool quick = false;
     std::string match;  // lines of verbs: only those whose name contains it; collectives likewise, or this one alone
     std::string loggopsim;  // folder of LogGOPSim and txt2bin; empty: it is not run
+    std::string libnbc;     // folder of LibNBC's sources; empty: nbc.h is measured alone
 
     // Of the collectives; empty: each group has its own.
     std::vector<std::uint32_t> ranks;

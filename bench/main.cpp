@@ -12,6 +12,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/routing/engine.hpp"
+#include "nbc.hpp"
 #include "overlap.hpp"
 #include "ratios.hpp"
 #include "verbs.hpp"
@@ -26,9 +27,9 @@ int main(int argc, char** argv) {
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
     app.add_option("--only", groups,
-                   "routing, analysis, sim, message, verbs, coll, overlap, wire: overlap between hosts alone")
+                   "routing, analysis, sim, message, verbs, coll, nbc, overlap, wire: overlap between hosts alone")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "overlap", "wire"}));
+        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "nbc", "overlap", "wire"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
             std::map<std::string, Peers>{{"none", Peers::none}, {"some", Peers::some}, {"full", Peers::full}}));
     app.add_option("--loggopsim", plan.loggopsim,
                    "Folder of LogGOPSim and txt2bin, to run them beside the message level");
+    app.add_option("--libnbc", plan.libnbc, "Folder of LibNBC's sources, to build it and measure nbc.h beside it");
     app.add_option("--match", plan.match,
                    "Of the lines of verbs and of the collectives, only those with this in their name");
     app.add_option("--ranks", plan.ranks, "Of the collectives: each group has its own")
@@ -64,6 +66,7 @@ int main(int argc, char** argv) {
     std::vector<Line> lines;
     std::vector<VerbsLine> verbs;
     std::optional<CollResults> collectives;
+    std::optional<NbcResults> nbc;
     std::optional<OverlapResults> overlap;
     bool all_ok = true;
     const Sink sink = [&](const Line& line) {
@@ -89,16 +92,21 @@ int main(int argc, char** argv) {
             collectives = measure_coll(plan);
             all_ok = all_ok && collectives->ok();
         }
+        if (wanted("nbc")) {
+            nbc = measure_nbc(plan);
+            all_ok = all_ok && nbc->ok();
+        }
         if (wanted("overlap") || wanted("wire")) {
             overlap = measure_overlap(plan, wanted("overlap") ? OverlapWires::all : OverlapWires::between);
             all_ok = all_ok && overlap->ok();
         }
-        const std::vector<Ratio> beside_peers = ratios(lines, verbs, collectives, overlap);
+        const std::vector<Ratio> beside_peers = ratios(lines, verbs, collectives, nbc, overlap);
         const std::vector<Peer> peers = peers_of(beside_peers);
         if (!beside_peers.empty()) print(beside_peers, peers);
         if (!json.empty()) {
             auto all = nlohmann::json::parse(to_json(lines, verbs));
             if (collectives) all["coll"] = nlohmann::json::parse(to_json(*collectives));
+            if (nbc) all["nbc"] = nlohmann::json::parse(to_json(*nbc));
             if (overlap) all["overlap"] = nlohmann::json::parse(to_json(*overlap));
             all["ratios"] = nlohmann::json::parse(to_json(beside_peers, peers));
             loom::write_file(json, all.dump(1) + "\n");

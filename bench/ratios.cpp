@@ -48,6 +48,13 @@ void add_collectives(const CollResults& results, std::vector<Ratio>& all) {
         }
 }
 
+void add_nbc(const NbcResults& results, std::vector<Ratio>& all) {
+    for (const CollCell& cell : results.cells)
+        if (const Interval ratio = to_libnbc(cell); ratio.middle > 0)
+            all.push_back({"nbc", cell.operation, fmt::format("{} bytes, {} ranks", cell.bytes, cell.ranks), "LibNBC",
+                           ratio.middle, Better::less, 1.0, ""});
+}
+
 void add_overlap(const OverlapResults& results, std::vector<Ratio>& all) {
     for (const OverlapLine& line : results.lines)
         if (line.promised > 0 && line.failure.empty())
@@ -108,7 +115,8 @@ bool Ratio::met() const {
 }
 
 std::vector<Ratio> ratios(const std::vector<Line>& lines, const std::vector<VerbsLine>& verbs,
-                          const std::optional<CollResults>& collectives, const std::optional<OverlapResults>& overlap) {
+                          const std::optional<CollResults>& collectives, const std::optional<NbcResults>& nbc,
+                          const std::optional<OverlapResults>& overlap) {
     std::vector<Ratio> all;
     for (const Line& line : lines)
         if (line.ratio() > 0)
@@ -121,6 +129,7 @@ std::vector<Ratio> ratios(const std::vector<Line>& lines, const std::vector<Verb
             all.push_back({"verbs", line.what, fmt::format("{} bytes", line.bytes), line.peer, line.ratio(),
                            line.better, line.bound, line.ok ? "" : "failed: " + line.notes});
     if (collectives) add_collectives(*collectives, all);
+    if (nbc) add_nbc(*nbc, all);
     if (overlap) add_overlap(*overlap, all);
     return all;
 }

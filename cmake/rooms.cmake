@@ -8,6 +8,8 @@ function(loom_room name)
     set(scope PUBLIC)
     target_include_directories(loom_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(loom_${name} PRIVATE nlohmann_json::nlohmann_json)
+    # Nobody replaces functions of ours: one file's may be inlined into each other, position-independent or not.
+    target_compile_options(loom_${name} PRIVATE -fno-semantic-interposition)
   else()
     add_library(loom_${name} INTERFACE)
     set(scope INTERFACE)

@@ -1,11 +1,13 @@
-/* LibNBC's interface (Hoefler 2008, appendix C) on Loomband, for C and C++. In libloom-mpi: link it before the MPI
+/* LibNBC's interface on Loomband, for C and C++: that of LibNBC 1.1.1, and of Hoefler 2008, appendix C, what 1.1.1 does
+ * not show. Where the two differ (NBC_Wait, NBC_Test), it is as in 1.1.1. In libloom-mpi: link it before the MPI
  * library, or preload it.
  *
  * All functions answer one of the codes below. A handle belongs to one operation at a time, from the call that starts
- * it until NBC_Wait has returned or NBC_Test has answered NBC_OK. It needs no initial value, but for the member tmpbuf
- * before NBC_Start. Operations on a communicator match in the order in which they are started, whoever starts them, MPI_I... included. Every datatype and
- * operation of MPI may be used. Communicators with which Loomband can do nothing (docs/mpi.md) are served by the MPI
- * library; only schedules of one's own cannot run on those. */
+ * it until NBC_Wait has returned or a test has said that it ended. It needs no initial value, but for the member tmpbuf
+ * before NBC_Start; with schedule = NULL it counts as ended. Operations on a communicator match in the order in which
+ * they are started, whoever starts them, MPI_I... included. Every datatype and operation of MPI may be used.
+ * Communicators with which Loomband can do nothing (docs/mpi.md) are served by the MPI library; only schedules of one's
+ * own cannot run on those. */
 #ifndef LOOM_NBC_H
 #define LOOM_NBC_H
 
@@ -18,6 +20,17 @@ extern "C" {
 /* Open MPI has functions of these names inside, which must not be mistaken for ours: ours bear others when linked. */
 #define LOOM_NBC(NAME) __asm__("loom_" #NAME)
 
+/* Both names of a function: who defines NBC_... himself, to see the calls, passes them on to PNBC_... */
+#define LOOM_NBC_PROFILED(NAME, PARAMETERS)         \
+    int NBC_##NAME PARAMETERS LOOM_NBC(NBC_##NAME); \
+    int PNBC_##NAME PARAMETERS LOOM_NBC(PNBC_##NAME)
+
+/* LibNBC 1.1.1 has no const. Callers need not care; who defines these functions himself as 1.1.1 declares them compiles
+ * with -DNBC_CONST= */
+#ifndef NBC_CONST
+#define NBC_CONST const
+#endif
+
 #define NBC_OK 0
 #define NBC_SUCCESS 0
 #define NBC_OOR 1                    /* out of resources: memory, contexts */
@@ -29,14 +42,25 @@ extern "C" {
 #define NBC_INVALID_PARAM 7
 #define NBC_INVALID_TOPOLOGY_COMM 8 /* no neighbours */
 
+/* Keys and values for NBC_Comm_set_info. */
+#define NBC_BCAST_ALG_INFO_KEY "nbc_bcast_alg"
+#define NBC_BCAST_ALG_LINEAR "0"
+#define NBC_BCAST_ALG_BINOMIAL "1"
+#define NBC_BCAST_ALG_CHAIN "2"
+#define NBC_ALLREDUCE_ALG_INFO_KEY "nbc_allreduce_alg"
+#define NBC_ALLREDUCE_ALG_BINOMIAL "0"
+#define NBC_ALLREDUCE_ALG_RING "1"
+
 struct loom_nbc_schedule;
+struct loom_nbc_operation;
 typedef struct loom_nbc_schedule* NBC_Schedule;
 
 typedef struct {
     void* tmpbuf;           /* yours, set before NBC_Start: free()d when the operation has ended; NULL for none */
-    MPI_Request request;    /* the rest is Loomband's */
-    NBC_Schedule* schedule; /* from NBC_Start until the operation has ended */
+    NBC_Schedule* schedule; /* NULL: the operation has ended, or there is none */
+    struct loom_nbc_operation* operation; /* Loomband's */
 } NBC_Handle;
+typedef NBC_Handle NBC_Request;
 
 /* Building a schedule: rounds of operations. All of a round may be under way at once, the local ones (op, copy) in the
  * order in which they were added; a round begins when the one before it has ended. The n-th send to a rank meets the
@@ -59,62 +83,115 @@ int NBC_Sched_commit(NBC_Schedule* schedule) LOOM_NBC(NBC_Sched_commit);
 int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) LOOM_NBC(NBC_Start);
 int NBC_Progress(NBC_Handle* handle) LOOM_NBC(NBC_Progress); /* NBC_OK or NBC_CONTINUE */
 int NBC_Free(NBC_Handle* handle) LOOM_NBC(NBC_Free);
+/* What NBC_Start was given, and the number of its sends, receives, operations and copies; NULL and 0 for a collective,
+ * whose schedule has no such form. */
+int NBC_Get_schedule(NBC_Handle* handle, void** sched, int* size) LOOM_NBC(NBC_Get_schedule);
 
 /* Local operations, at once. */
 int NBC_Copy(const void* src, int srccount, MPI_Datatype srctype, void* tgt, int tgtcount, MPI_Datatype tgttype,
              MPI_Comm comm) LOOM_NBC(NBC_Copy);
-int NBC_Operation(void* tgt, const void* src1, const void* src2, MPI_Op op, MPI_Datatype type, int count)
+int NBC_Operation(void* tgt, NBC_CONST void* src1, NBC_CONST void* src2, MPI_Op op, MPI_Datatype type, int count)
     LOOM_NBC(NBC_Operation);
 
-/* Waiting. The lists may be of any length; *flag is 1 when what was asked for is there. */
-int NBC_Test(NBC_Handle* handle) LOOM_NBC(NBC_Test); /* NBC_OK or NBC_CONTINUE */
-int NBC_Wait(NBC_Handle* handle) LOOM_NBC(NBC_Wait);
+/* Waiting. The status, which may be NULL or MPI_STATUS_IGNORE, is that of a collective: empty. NBC_Test sets *flag as
+ * LibNBC does, not as MPI does: NBC_OK, which is 0, when the operation has ended, else NBC_CONTINUE. NBC_Testold
+ * answers that code. */
+LOOM_NBC_PROFILED(Wait, (NBC_Handle * handle, MPI_Status* status));
+LOOM_NBC_PROFILED(Test, (NBC_Handle * handle, int* flag, MPI_Status* status));
+LOOM_NBC_PROFILED(Testold, (NBC_Handle * handle));
+/* The lists may be of any length; *flag is 1 when what was asked for is there. */
 int NBC_Waitall(int count, NBC_Handle handles[]) LOOM_NBC(NBC_Waitall);
 int NBC_Testall(int count, NBC_Handle handles[], int* flag) LOOM_NBC(NBC_Testall);
 int NBC_Waitany(int count, NBC_Handle handles[], int* index)
     LOOM_NBC(NBC_Waitany); /* MPI_UNDEFINED: none was under way */
 int NBC_Testany(int count, NBC_Handle handles[], int* index, int* flag) LOOM_NBC(NBC_Testany);
 
-/* The collectives, with arguments as in MPI. */
-int NBC_Ibarrier(MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Ibarrier);
-int NBC_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle)
-    LOOM_NBC(NBC_Ibcast);
-int NBC_Igather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Igather);
-int NBC_Igatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-                 const int* displs, MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle)
-    LOOM_NBC(NBC_Igatherv);
-int NBC_Iscatter(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                 MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Iscatter);
-int NBC_Iscatterv(const void* sendbuf, const int* sendcounts, const int* displs, MPI_Datatype sendtype, void* recvbuf,
-                  int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle)
-    LOOM_NBC(NBC_Iscatterv);
-int NBC_Iallgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                   MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Iallgather);
-int NBC_Iallgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
-                    const int* displs, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle)
-    LOOM_NBC(NBC_Iallgatherv);
-int NBC_Ialltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                  MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Ialltoall);
-int NBC_Ialltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls, MPI_Datatype sendtype, void* recvbuf,
-                   const int* recvcounts, const int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle)
-    LOOM_NBC(NBC_Ialltoallv);
-int NBC_Ialltoallw(const void* sendbuf, const int* sendcounts, const int* sdispls, const MPI_Datatype* sendtypes,
-                   void* recvbuf, const int* recvcounts, const int* rdispls, const MPI_Datatype* recvtypes,
-                   MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Ialltoallw);
-int NBC_Ireduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,
-                NBC_Handle* handle) LOOM_NBC(NBC_Ireduce);
-int NBC_Iallreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                   NBC_Handle* handle) LOOM_NBC(NBC_Iallreduce);
-int NBC_Ireduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts, MPI_Datatype type, MPI_Op op,
-                        MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Ireduce_scatter);
-int NBC_Iscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-              NBC_Handle* handle) LOOM_NBC(NBC_Iscan);
-int NBC_Iexscan(const void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
-                NBC_Handle* handle) LOOM_NBC(NBC_Iexscan);
-/* A block to and from each neighbour of a communicator with a topology. */
-int NBC_Ineighbor_xchg(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
-                       MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle) LOOM_NBC(NBC_Ineighbor_xchg);
+/* The collectives, with arguments as in MPI. Of Igather(v), Iscatter(v), Ialltoall(v) and the reductions `sendbuf` and
+ * `recvbuf` may be the same memory, and either may be MPI_IN_PLACE: in place. */
+LOOM_NBC_PROFILED(Ibarrier, (MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ibcast, (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Igather, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                            MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Igatherv, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                             NBC_CONST int* recvcounts, NBC_CONST int* displs, MPI_Datatype recvtype, int root,
+                             MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iscatter, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                             int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iscatterv,
+                  (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST int* displs, MPI_Datatype sendtype,
+                   void* recvbuf, int recvcount, MPI_Datatype recvtype, int root, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iallgather, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                               int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iallgatherv, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                NBC_CONST int* recvcounts, NBC_CONST int* displs, MPI_Datatype recvtype, MPI_Comm comm,
+                                NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ialltoall, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                              int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ialltoallv, (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST int* sdispls,
+                               MPI_Datatype sendtype, void* recvbuf, NBC_CONST int* recvcounts, NBC_CONST int* rdispls,
+                               MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ialltoallw,
+                  (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST int* sdispls,
+                   NBC_CONST MPI_Datatype* sendtypes, void* recvbuf, NBC_CONST int* recvcounts, NBC_CONST int* rdispls,
+                   NBC_CONST MPI_Datatype* recvtypes, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ireduce, (NBC_CONST void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op, int root,
+                            MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iallreduce, (NBC_CONST void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                               MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ireduce_scatter, (NBC_CONST void* sendbuf, void* recvbuf, NBC_CONST int* recvcounts,
+                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iscan, (NBC_CONST void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                          MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Iexscan, (NBC_CONST void* sendbuf, void* recvbuf, int count, MPI_Datatype type, MPI_Op op,
+                            MPI_Comm comm, NBC_Handle* handle));
+/* On an intercommunicator; `root` as in MPI_Bcast there. */
+LOOM_NBC_PROFILED(Ibcast_inter,
+                  (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle));
+
+/* A block to and from each neighbour of a communicator with a topology, in the order of MPI's neighbour collectives;
+ * with `sendbuf` = `recvbuf` or MPI_IN_PLACE as either, received blocks take the place of those that were sent. Ixchg
+ * is Ialltoall by its first name. Without displacements (w) blocks lie one behind the other. */
+LOOM_NBC_PROFILED(Ineighbor_xchg, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_xchgv, (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST int* sdispls,
+                                    MPI_Datatype sendtype, void* recvbuf, NBC_CONST int* recvcounts,
+                                    NBC_CONST int* rdispls, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_alltoall, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                       int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_alltoallv,
+                  (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST int* sdispls, MPI_Datatype sendtype,
+                   void* recvbuf, NBC_CONST int* recvcounts, NBC_CONST int* rdispls, MPI_Datatype recvtype,
+                   MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_alltoallw,
+                  (NBC_CONST void* sendbuf, NBC_CONST int* sendcounts, NBC_CONST MPI_Datatype* sendtypes, void* recvbuf,
+                   NBC_CONST int* recvcounts, NBC_CONST MPI_Datatype* recvtypes, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_allgather, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                        int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));
+LOOM_NBC_PROFILED(Ineighbor_allgatherv, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                         NBC_CONST int* recvcounts, NBC_CONST int* displs, MPI_Datatype recvtype,
+                                         MPI_Comm comm, NBC_Handle* handle));
+/* To the rank `disp` steps along a dimension of a Cartesian communicator, from the one as far on the other side. */
+LOOM_NBC_PROFILED(Icart_shift_xchg,
+                  (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                   MPI_Datatype recvtype, int direction, int disp, MPI_Comm comm, NBC_Handle* handle));
+
+/* This rank's neighbours: of a grid two for each dimension, MPI_PROC_NULL where there is none. Weights are set on a
+ * distributed graph alone, and may be MPI_UNWEIGHTED. NBC_INVALID_PARAM: there are more than `maxindegree` or
+ * `maxoutdegree`. */
+LOOM_NBC_PROFILED(Comm_neighbors_count, (MPI_Comm comm, int* indegree, int* outdegree, int* weighted));
+LOOM_NBC_PROFILED(Comm_neighbors, (MPI_Comm comm, int maxindegree, int sources[], int* sourceweights, int maxoutdegree,
+                                   int destinations[], int* destweights));
+
+/* Keeps a copy of `info`, and takes the algorithms that the keys above name for NBC_Ibcast and NBC_Iallreduce on this
+ * communicator from then on, where they can do the call: every rank must give the same. MPI_INFO_NULL takes it back. */
+int NBC_Comm_set_info(MPI_Comm comm, MPI_Info info) LOOM_NBC(NBC_Comm_set_info);
+/* 1 and a copy of that, which is yours to free; 0 when nothing was set. */
+int NBC_Comm_get_info(MPI_Comm comm, MPI_Info* info) LOOM_NBC(NBC_Comm_get_info);
+
+/* From the first NBC_Reset_times on, the time spent in starting, testing and waiting is counted; NBC_Print_times prints
+ * it on standard output, in microseconds divided by `div`. */
+void NBC_Reset_times(void) LOOM_NBC(NBC_Reset_times);
+void NBC_Print_times(double div) LOOM_NBC(NBC_Print_times);
 
 #ifdef __cplusplus
 }

@@ -94,6 +94,8 @@ TEST(Suites, NothingBuiltIsAnError) {
     EXPECT_THROW((void)mpich_suite(folder.path(), 4), Error);
     EXPECT_THROW((void)imb_suite(folder.path(), 4), Error);
     EXPECT_THROW((void)osu_suite(folder.path(), 4), Error);
+    EXPECT_THROW((void)nbc_suite({folder.path(), "nbc.h", "libloom-mpi-openmpi.so"}, Mpi::openmpi, folder.path()),
+                 Error);
 }
 
 }  // namespace

@@ -8,9 +8,9 @@ trap 'rm -rf "$folder"' EXIT
 "$folder/bin/loom" verbs devices | grep -q loom0
 test "$("$folder/bin/loom" verbs run --json -- sh | grep -c "$folder/lib/libloom-verbs.so")" -ge 1
 # LibNBC's interface can be compiled and linked against, as docs/mpi.md has it.
-printf '#include <loom/nbc.h>\nint main(void) { return NBC_OK; }\n' > "$folder/nbc.c"
+printf '#include <loom/nbc.h>\n#include <nbc.h>\nint main(void) { return NBC_OK; }\n' > "$folder/nbc.c"
 for mpi in openmpi mpich; do
-  mpicc.$mpi -I"$folder/include" "$folder/nbc.c" -o "$folder/nbc" -L"$folder/lib" -lloom-mpi-$mpi -Wl,-rpath,"$folder/lib"
+  mpicc.$mpi -I"$folder/include" -I"$folder/include/loom" "$folder/nbc.c" -o "$folder/nbc" -L"$folder/lib" -lloom-mpi-$mpi -Wl,-rpath,"$folder/lib"
 done
 # A program of somebody else finds the package, is built against it and runs.
 mkdir "$folder/user"

@@ -174,19 +174,41 @@ TEST(MpiLibrary, PrintsItsAccountForPeople) {
     EXPECT_THAT(outcome.err, HasSubstr("blocking, not asked for"));
 }
 
-class Nbc : public testing::TestWithParam<std::tuple<const char*, int>> {};
+class Nbc : public testing::TestWithParam<std::tuple<const char*, int>> {
+protected:
+    [[nodiscard]] static Outcome run(const std::string& program, const std::string& variables = "") {
+        const auto& [mpi, ranks] = GetParam();
+        return loom::test::shell(mpirun(mpi, ranks) + without_leaks + variables + LOOM_NBC_PROGRAM + program);
+    }
+    [[nodiscard]] static std::string mpi() { return std::get<0>(GetParam()); }
+};
 
 TEST_P(Nbc, ExamplesAreRight) {
-    const auto& [mpi, ranks] = GetParam();
+    const Outcome outcome = run("examples_" + mpi());
 
-    const Outcome outcome = loom::test::shell(mpirun(mpi, ranks) + without_leaks + LOOM_NBC_EXAMPLES + "_" + mpi);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+}
+
+TEST_P(Nbc, WhatLibNbcHasComputesWhatMpiComputes) {
+    const Outcome outcome = run("libnbc_" + mpi());
+
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("*** NBC_TIMES: start: "));
+    EXPECT_THAT(outcome.out, testing::Not(HasSubstr("start: 0.000000")));
+}
+
+TEST_P(Nbc, TheMpiLibraryServesWhatWeDoNot) {
+    const Outcome outcome = run("libnbc_" + mpi() + " native", "LOOM_MPI=off ");
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("all right")) << outcome.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpi, Nbc,
-                         testing::Values(std::tuple{"openmpi", 1}, std::tuple{"openmpi", 2}, std::tuple{"openmpi", 5},
-                                         std::tuple{"mpich", 1}, std::tuple{"mpich", 2}));
+                         testing::Values(std::tuple{"openmpi", 1}, std::tuple{"openmpi", 2}, std::tuple{"openmpi", 3},
+                                         std::tuple{"openmpi", 4}, std::tuple{"mpich", 1}, std::tuple{"mpich", 2},
+                                         std::tuple{"mpich", 3}, std::tuple{"mpich", 4}));
 
 }  // namespace

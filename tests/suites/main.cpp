@@ -1,5 +1,5 @@
-// suites: MPICH's tests, Intel's benchmarks and OSU's, unchanged, with libloom-mpi loaded; beside what they say
-// without.
+// suites: MPICH's tests, Intel's benchmarks and OSU's, unchanged, with libloom-mpi loaded, and LibNBC's tests with its
+// nbc.h; beside what they say without.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -69,7 +69,9 @@ Verdict run(const Test& test, Mpi mpi, const std::string& library, const std::fi
     static unsigned number = 0;
     const auto report = folder / fmt::format("{}.json", ++number);
     auto variables = test.environment;
-    if (!library.empty()) {
+    if (library.empty()) {
+        if (test.switched_off) variables.emplace_back("LOOM_MPI", "off");
+    } else {
         variables.emplace_back("LD_PRELOAD", library);
         variables.emplace_back("LOOM_MPI_BLOCKING", "1");
         variables.emplace_back("LOOM_MPI_REPORT", report.string());
@@ -99,9 +101,10 @@ Verdict run(const Test& test, Mpi mpi, const std::string& library, const std::fi
 }
 
 struct Options {
-    std::vector<std::string> names{"mpich", "imb", "osu"};
+    std::vector<std::string> names{"mpich", "imb", "osu", "nbc"};
     std::vector<std::string> mpis{"openmpi", "mpich"};
     std::string libraries;  // folder
+    std::string header;     // nbc.h
     std::string match;
     bool plain = false;   // without the library only
     bool loaded = false;  // with the library only
@@ -168,8 +171,8 @@ private:
     Account account_;
 };
 
-// The folder that a variable names, for one MPI.
-std::optional<std::filesystem::path> built(const std::string& suite, Mpi mpi) {
+// The folder that a variable names.
+std::optional<std::filesystem::path> named(const std::string& suite, Mpi mpi) {
     std::string variable = "LOOM_SUITE_" + suite;
     for (char& c : variable) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const char* folder = std::getenv(variable.c_str());
@@ -177,7 +180,19 @@ std::optional<std::filesystem::path> built(const std::string& suite, Mpi mpi) {
         fmt::print("{} {}: not run, {} is not set\n", to_string(mpi), suite, variable);
         return {};
     }
-    return std::filesystem::path(folder) / to_string(mpi);
+    return std::filesystem::path(folder);
+}
+
+// `folder`: where what is compiled here goes.
+std::vector<Test> tests_of(const std::string& suite, Mpi mpi, const std::filesystem::path& where,
+                           const Options& options, const std::string& library, const std::filesystem::path& folder) {
+    // Ranks that wait for a core keep it with MPICH: every message costs a time slice then.
+    const std::uint32_t most = mpi == Mpi::openmpi ? 16 : 5, few = mpi == Mpi::openmpi ? 4 : 2;
+    if (suite == "nbc") return suites::nbc_suite({where, options.header, library}, mpi, folder);
+    const auto built = where / to_string(mpi);
+    return suite == "mpich" ? suites::mpich_suite(built, most)
+           : suite == "imb" ? suites::imb_suite(built, few)
+                            : suites::osu_suite(built, few);
 }
 
 int run_all(const Options& options) {
@@ -188,16 +203,13 @@ int run_all(const Options& options) {
         const std::string library =
             std::filesystem::absolute(std::filesystem::path(options.libraries) / ("libloom-mpi-" + word + ".so"));
         if (!options.plain && !std::filesystem::exists(library)) throw Error("no " + library + ": build it");
-        // Ranks that wait for a core keep it with MPICH: every message costs a time slice then.
-        const std::uint32_t most = mpi == Mpi::openmpi ? 16 : 5, few = mpi == Mpi::openmpi ? 4 : 2;
         for (const std::string& name : options.names) {
-            const auto where = built(name, mpi);
+            const auto where = named(name, mpi);
             if (!where) continue;
             any = true;
             Totals totals;
-            for (Test test : name == "mpich" ? suites::mpich_suite(*where, most)
-                             : name == "imb" ? suites::imb_suite(*where, few)
-                                             : suites::osu_suite(*where, few)) {
+            const peer::TemporaryFolder compiled;
+            for (Test test : tests_of(name, mpi, *where, options, library, compiled.path())) {
                 if (test.name.find(options.match) == std::string::npos) continue;
                 if (!test.built) {
                     totals.add_missing(test, mpi);
@@ -217,7 +229,7 @@ int run_all(const Options& options) {
     if (!any)
         throw Error(
             "set LOOM_SUITE_MPICH, LOOM_SUITE_IMB or LOOM_SUITE_OSU to a folder with a build for openmpi and "
-            "one for mpich in it");
+            "one for mpich in it, or LOOM_SUITE_NBC to a checkout of LibNBC");
     return good ? 0 : 1;
 }
 
@@ -226,11 +238,12 @@ int run_all(const Options& options) {
 int main(int argc, char** argv) {
     Options options;
     CLI::App app{"Runs other people's tests of collectives with libloom-mpi loaded", "suites"};
-    app.add_option("--suite", options.names, "mpich, imb, osu")
+    app.add_option("--suite", options.names, "mpich, imb, osu, nbc")
         ->delimiter(',')
-        ->check(CLI::IsMember({"mpich", "imb", "osu"}));
+        ->check(CLI::IsMember({"mpich", "imb", "osu", "nbc"}));
     app.add_option("--mpi", options.mpis, "openmpi, mpich")->delimiter(',')->check(CLI::IsMember({"openmpi", "mpich"}));
     app.add_option("--libraries", options.libraries, "Folder of libloom-mpi-openmpi.so and libloom-mpi-mpich.so");
+    app.add_option("--header", options.header, "nbc.h, for LibNBC's tests");
     app.add_option("--match", options.match, "Only tests with this in their name");
     app.add_flag("--plain", options.plain, "Without libloom-mpi only");
     app.add_flag("--loaded", options.loaded, "With libloom-mpi only");

@@ -159,4 +159,45 @@ std::vector<Test> osu_suite(const fs::path& built, std::uint32_t ranks) {
     return tests;
 }
 
+std::vector<Test> nbc_suite(const NbcParts& parts, Mpi mpi, const fs::path& folder) {
+    std::vector<fs::path> sources;
+    std::error_code missing;
+    for (const auto& entry : fs::directory_iterator(parts.sources / "tests", missing))
+        if (entry.path().extension() == ".c") sources.push_back(entry.path());
+    if (sources.empty()) throw Error(parts.sources.string() + ": expected LibNBC, with tests/*.c");
+    std::sort(sources.begin(), sources.end());
+    fs::create_directory(folder / "tests");
+    fs::create_symlink(fs::absolute(parts.header), folder / "nbc.h");
+    const fs::path library = fs::absolute(parts.library);
+    std::vector<Test> tests;
+    for (const fs::path& source : sources) {
+        const fs::path copy = folder / "tests" / source.filename(), program = folder / source.stem();
+        fs::copy_file(source, copy);
+        peer::Command command;
+        command.arguments = {std::string("mpicc.") + to_string(mpi),
+                             "-I" + folder.string(),
+                             copy.string(),
+                             "-o",
+                             program.string(),
+                             library.string(),
+                             "-Wl,-rpath," + library.parent_path().string()};
+        command.directory = folder;
+        command.output = folder / "compiler";
+        const peer::Outcome compiled = peer::run(command);
+        if (!compiled.ok()) throw Error(source.string() + " does not compile: " + compiled.errors);
+        for (const std::uint32_t ranks : {1, 2, 4}) {
+            Test test;
+            test.suite = "nbc";
+            test.name = fmt::format("{} on {}", source.stem().string(), ranks);
+            test.folder = folder;
+            test.program = {program.string()};
+            test.ranks = ranks;
+            test.passed = [](const peer::Outcome& outcome) { return outcome.ok(); };
+            test.switched_off = true;
+            tests.push_back(std::move(test));
+        }
+    }
+    return tests;
+}
+
 }  // namespace loom::suites

@@ -18,7 +18,9 @@ std::shared_ptr<const coll::Plan> between(const Preparation& p) {
 }  // namespace
 
 Preparation::Lists& empty_lists() {
-    static thread_local Preparation::Lists lists;
+    // The lock of a program with several threads is held while they are in use. Never destroyed, as the library's
+    // state.
+    static Preparation::Lists& lists = *new Preparation::Lists;
     lists.sent_bytes.clear();
     lists.sent_at.clear();
     lists.received_bytes.clear();
@@ -26,11 +28,11 @@ Preparation::Lists& empty_lists() {
     return lists;
 }
 
-void begin(Preparation& p, Entry& entry) {
+void begin(Preparation& p, Entry& entry, const coll::Choice* choice) {
     if (p.baggage != nullptr) pack_up(*p.baggage);
     const coll::Communicator& group = *p.comm.group;
-    entry.request =
-        p.comm.groups ? group.start(between(p), p.buffers, p.reduction) : group.start(p.call, p.buffers, p.reduction);
+    entry.request = p.comm.groups ? group.start(between(p), p.buffers, p.reduction)
+                                  : group.start(p.call, p.buffers, p.reduction, choice);
     entry.baggage = std::move(p.baggage);
     activate(entry, p.comm);
 }

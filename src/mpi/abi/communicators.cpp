@@ -48,6 +48,7 @@ void say_farewell(std::uint64_t key, Comm* comm) {
     Library& all = library();
     if (all.comms.find(key) != comm) return;
     all.comms.remove(key);
+    ++all.gone;
     forget_last();
     comm->freed = true;
     all.leaving.emplace_back(comm);

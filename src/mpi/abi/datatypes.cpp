@@ -230,6 +230,7 @@ void forget(std::uint64_t key, Type* type) {
     if (all.known.find(key) == type) all.known.remove(key);
     all.last_handle = MPI_DATATYPE_NULL;
     all.last = nullptr;
+    ++library().gone;
     delete type;
 }
 

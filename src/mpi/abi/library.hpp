@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "loom/coll/algorithm.hpp"
 #include "loom/coll/between.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/mpi/account.hpp"
@@ -61,6 +62,12 @@ private:
     std::atomic<bool> any_{false};
 };
 
+// Which algorithms nbc.h's info keys ask for; null: any.
+struct AskedAlgorithms {
+    const coll::Algorithm* broadcast = nullptr;
+    const coll::Algorithm* allreduce = nullptr;
+};
+
 // What is kept of a communicator of MPI.
 struct Comm {
     MPI_Comm handle = MPI_COMM_NULL;
@@ -72,7 +79,8 @@ struct Comm {
     std::unique_ptr<Topology> topology;
     std::uint32_t pending = 0;  // operations started and not finished
     bool freed = false;
-    coll::Request farewell;  // after the last operation: when everyone came, the context is free
+    std::unique_ptr<AskedAlgorithms> asked;  // by nbc.h
+    coll::Request farewell;                  // after the last operation: when everyone came, the context is free
 };
 
 struct Library {
@@ -97,6 +105,7 @@ struct Library {
     MPI_Group everyone = MPI_GROUP_NULL;         // of MPI_COMM_WORLD
     std::vector<std::unique_ptr<Comm>> leaving;  // freed, their farewell pending
     Departures<Comm> departed;
+    std::uint64_t gone = 0;  // how many communicators and datatypes were freed: their handles may mean others now
     int comm_keyval = MPI_KEYVAL_INVALID;
     std::uint32_t context_first = 0, context_share = 0, context_next = 0;
     std::vector<bool> context_used;

@@ -9,8 +9,7 @@
 #include <memory>
 
 #include "loom/coll/plan.hpp"
-#include "mpi/abi/requests.hpp"
-#include "mpi/abi/start.hpp"
+#include "mpi/abi/nbc_operation.hpp"
 
 struct loom_nbc_schedule {
     std::vector<std::vector<loom::mpi::Step>> rounds{1};
@@ -192,7 +191,10 @@ int NBC_Sched_commit(NBC_Schedule* schedule) {
 }
 
 int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) {
+    handle->schedule = nullptr;
+    handle->operation = nullptr;
     if (!exists(schedule)) return NBC_BAD_SCHED;
+    const Timed timed(Phase::start);
     const Guard guard;
     const Choice choice = choose(comm);
     if (choice.comm == nullptr || choice.comm->groups) return NBC_NOT_IMPLEMENTED;
@@ -208,17 +210,29 @@ int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) {
             PlanOfSchedule(what, choice.comm->size, loom::Rank(choice.comm->rank)).write());
         what.call_back = {run_call, nullptr, 1, false};
         if (what.calls_mpi && !library().threads) library().world->set_progress(loom::coll::Progress::manual);
-        Entry& entry = take_entry();
-        entry.calls_mpi = what.calls_mpi;
-        entry.request = choice.comm->group->start(std::move(plan), {}, &what.call_back);
-        activate(entry, *choice.comm);
-        handle->request = entry.handle;
+        loom::coll::Request request = choice.comm->group->start(std::move(plan), {}, &what.call_back);
+        loom_nbc_operation& operation = take_nbc_operation();
+        operation.entry.calls_mpi = what.calls_mpi;
+        operation.entry.request = std::move(request);
+        activate(operation.entry, *choice.comm);
+        operation.owned = schedule;
         handle->schedule = schedule;
+        handle->operation = &operation;
         return NBC_OK;
     } catch (const std::exception& error) {
         report_failure(comm, error);
         return NBC_BAD_SCHED;
     }
+}
+
+int NBC_Get_schedule(NBC_Handle* handle, void** sched, int* size) {
+    const bool started = handle->schedule != nullptr && handle->operation != nullptr;
+    const NBC_Schedule* const own = started ? handle->operation->owned : nullptr;
+    *sched = exists(own) ? *own : nullptr;
+    *size = 0;
+    if (exists(own))
+        for (const auto& round : (*own)->rounds) *size += static_cast<int>(round.size());
+    return NBC_OK;
 }
 
 int NBC_Copy(const void* src, int srccount, MPI_Datatype srctype, void* tgt, int tgtcount, MPI_Datatype tgttype,

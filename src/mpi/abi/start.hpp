@@ -21,8 +21,8 @@ struct Choice {
 
 [[nodiscard]] Preparation::Lists& empty_lists();
 
-// The preparation, settled, as an operation under way or kept.
-void begin(Preparation& p, Entry& entry);
+// The preparation, settled, as an operation under way or kept. `choice` may be null; between two groups there is none.
+void begin(Preparation& p, Entry& entry, const coll::Choice* choice = nullptr);
 void keep(Preparation& p, Entry& entry);
 
 // Nothing when it was taken over: `use(Preparation&)` got it ready.
