@@ -125,23 +125,39 @@ TEST(Messages, need_a_rank_and_a_tag_that_there_are) {
     });
 }
 
-TEST(Messages, fail_when_their_rank_is_lost) {
-    std::atomic<int> told = 0;
+TEST(Messages, fail_when_a_rank_of_their_communicator_is_lost) {
+    std::atomic<int> told = 0, refused = 0, worked = 0;
 
     const auto job = [&] {
         run_local(3, [&](World& world) {
-            if (world.rank() == Rank{2}) throw UsageError("enough");
+            const Communicator all = world.communicator();
+            const std::uint32_t me = all.rank().value;
+            const Communicator pair = all.split(me == 2 ? 1 : 0, 0).value();
+            if (me == 2) throw UsageError("enough");
+            const Rank other{1 - me};
             int word = 0;
             try {
-                world.communicator().receive(word, Rank{2}, 9);
+                all.receive(word, Rank{2}, 9);
             } catch (const RankLost& lost) {
                 if (lost.rank == Rank{2}) ++told;
             }
+            for (int i = 0; i < 3; ++i) try {
+                    all.send(word, other);
+                } catch (const RankLost&) {
+                    ++refused;
+                }
+            Request sent = pair.isend(me, other);
+            std::uint32_t heard = 7;
+            pair.receive(heard, other);
+            sent.wait();
+            worked += heard == other.value;
         });
     };
 
     EXPECT_THROW(job(), UsageError);
     EXPECT_EQ(told, 2);
+    EXPECT_EQ(refused, 6);
+    EXPECT_EQ(worked, 2);
 }
 
 TEST(Messages, have_a_sequence_number_that_no_operation_gets) {
