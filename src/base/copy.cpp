@@ -49,11 +49,15 @@ std::size_t last_caches_bytes() {
         const std::filesystem::path all = "/sys/devices/system/cpu";
         std::error_code none;
         for (const auto& core : std::filesystem::directory_iterator(all, none)) {
+            const std::string name = core.path().filename();
+            if (!name.starts_with("cpu") || name.find_first_not_of("0123456789", 3) != std::string::npos) continue;
             std::size_t largest = 0;
             std::string whose;
             for (const char* index : {"index0", "index1", "index2", "index3", "index4"}) {
                 const auto cache = core.path() / "cache" / index;
-                std::ifstream size(cache / "size"), shared(cache / "shared_cpu_list");
+                std::ifstream size(cache / "size");
+                if (!size) break;
+                std::ifstream shared(cache / "shared_cpu_list");
                 std::size_t kib = 0;
                 char unit = 0;
                 std::string sharing;

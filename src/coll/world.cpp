@@ -7,6 +7,7 @@
 
 #include "coll/choice.hpp"
 #include "coll/world_state.hpp"
+#include "loom/base/copy.hpp"
 #include "loom/base/file.hpp"
 #include "loom/coll/order.hpp"
 #include "loom/transport/open.hpp"
@@ -97,6 +98,7 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
     reproducible = is_on("LOOM_COLL_REPRODUCIBLE");
     checks = is_on("LOOM_COLL_CHECK");
+    (void)last_caches_bytes();  // reads files: now, not at the first collective
     everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }
 
