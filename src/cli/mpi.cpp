@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 struct Options {
     Common common;
     std::string mpi, report;
-    bool blocking = false;
+    std::optional<bool> blocking;
     std::vector<std::string> words;
 };
 
@@ -90,7 +90,7 @@ std::vector<std::pair<std::string, std::string>> variables(const Options& option
     const std::string others = given == nullptr ? "" : given;
     std::vector<std::pair<std::string, std::string>> all;
     all.emplace_back("LD_PRELOAD", others.empty() ? library.string() : library.string() + ':' + others);
-    if (options.blocking) all.emplace_back("LOOM_MPI_BLOCKING", "1");
+    if (options.blocking) all.emplace_back("LOOM_MPI_BLOCKING", *options.blocking ? "1" : "0");
     if (!options.report.empty())
         all.emplace_back("LOOM_MPI_REPORT", options.report == "1" ? "1" : fs::absolute(options.report).string());
     return all;
@@ -156,7 +156,8 @@ void add(CLI::App& app, Then then, const char* name, const char* summary, const 
         ->required();
     command->add_option("--mpi", options->mpi, "openmpi or mpich; found from the program if not given")
         ->type_name("NAME");
-    command->add_flag("--blocking", options->blocking, "Take over the blocking collectives too");
+    command->add_flag("--blocking,!--no-blocking", options->blocking,
+                      "Take over the blocking collectives too, which is the default; --no-blocking leaves them alone");
     command->add_flag(
         "--report{1}", options->report,
         "Print at the end what was taken over and what not, on standard error; or as JSON: --report=FILE");
@@ -174,13 +175,13 @@ void add_mpi(CLI::App& program, int&) {
         "Run an MPI program with libloom-mpi loaded: loom mpi run [OPTIONS] -- mpirun ... PROGRAM",
         "The library is the one built for the MPI library that PROGRAM was linked with, and is preloaded. It takes "
         "over\n"
-        "the non-blocking and persistent collectives (with --blocking all), and hands back what it cannot do; "
-        "--report\n"
-        "says what and why. LOOM_MPI=off in the environment switches it off. On other hosts the launcher must be told\n"
+        "all collectives, and hands back what it cannot do; --report says what and why. --no-blocking leaves blocking\n"
+        "ones to the MPI library. LOOM_MPI=off in the environment switches it off. On other hosts the launcher must be "
+        "told\n"
         "to pass LD_PRELOAD on (Open MPI: -x LD_PRELOAD).\n"
         "\n"
         "  loom mpi run --report -- mpirun -n 4 ./solver input\n"
-        "  loom mpi run --blocking -- mpiexec.hydra -n 2 ./solver");
+        "  loom mpi run --no-blocking -- mpiexec.hydra -n 2 ./solver");
     add(*app, Then::show, "env", "Print the variables that load libloom-mpi, for a shell or a job script",
         "  eval \"$(loom mpi env -- ./solver)\"; srun --mpi=pmix ./solver");
     app->footer(

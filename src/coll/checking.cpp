@@ -32,6 +32,8 @@ bool is_uniform(Collective what) {
         case Collective::allgatherv:
         case Collective::alltoallv:
         case Collective::reduce_scatter:
+        case Collective::neighbour_allgather:  // alike among neighbours, which need not all be connected
+        case Collective::neighbour_alltoall:
         case Collective::neighbour_allgatherv:
         case Collective::neighbour_alltoallv:
             return false;

@@ -22,7 +22,7 @@ struct CallRecord {
 };
 [[nodiscard]] CallRecord record_of(const Call& call);
 
-// "rank 0 calls broadcast of 8 bytes from rank 0, rank 2 calls reduce of 8 bytes to rank 0"; empty: all are alike.
+// "rank 0 calls broadcast of 8 bytes with root 0, rank 2 calls barrier"; empty: all are alike.
 [[nodiscard]] std::string differences(std::span<const CallRecord> records);
 
 // An allgather of records before an operation, which begins when all have come. It lives until that has ended.

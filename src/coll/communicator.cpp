@@ -64,8 +64,8 @@ Communicator::State::State(World::State& owner, std::vector<Rank> ranks, std::ui
 }
 
 void Communicator::State::set_reproducible(bool on) {
-    if (on == (reproducible != nullptr)) return;
-    if (!on) return void(retired.push_back(std::move(reproducible)));  // what is under way has its plans there
+    is_reproducible = on;
+    if (!on || reproducible != nullptr) return;
     reproducible = std::make_unique<Reproducible>();
     reproducible->hosts.assign(members.size(), 0);
     reproducible->group = group;
@@ -75,7 +75,7 @@ void Communicator::State::set_reproducible(bool on) {
 }
 
 Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
-    Reproducible* const fixed = reproducible != nullptr && is_reduction(call.what) ? reproducible.get() : nullptr;
+    Reproducible* const fixed = is_reproducible && is_reduction(call.what) ? reproducible.get() : nullptr;
     PlanCache& cache = fixed != nullptr ? fixed->plans : plans;
     if (Prepared* known = cache.find(call, choice)) return *known;
     check_call(group, call);
@@ -115,7 +115,6 @@ Execution& Communicator::State::take(Prepared& prepared, Buffers buffers, const 
 void Communicator::State::refuse_after_loss(const Prepared& prepared) const {
     if (!world.transport.lost()) [[likely]]
         return;
-    if (prepared.is_message) return;  // those who are left may talk to each other; the lost one's messages end as lost
     if (const auto who = prepared.lost_member(world.transport)) throw transport::loss_of(*who, world.transport);
 }
 
@@ -175,7 +174,8 @@ void Communicator::State::give_up_context(std::uint32_t number) {
 
 Explanation Communicator::explain(const Call& call, const Choice* choice) const {
     const World::State::Hold hold(state_->world);
-    if (State::Reproducible* const fixed = state_->reproducible.get(); fixed != nullptr && is_reduction(call.what)) {
+    if (state_->is_reproducible && is_reduction(call.what)) {
+        State::Reproducible* const fixed = state_->reproducible.get();
         const Parameters same{fixed->charges, Parameters::Source::assumed,
                               "the same everywhere: LOOM_COLL_REPRODUCIBLE"};
         return explain_call(fixed->group, call, choice, fixed->ranking, same);
@@ -184,7 +184,8 @@ Explanation Communicator::explain(const Call& call, const Choice* choice) const 
 }
 
 bool Communicator::is_reproducible() const {
-    return state_->reproducible != nullptr;
+    const World::State::Hold hold(state_->world);
+    return state_->is_reproducible;
 }
 
 void Communicator::set_reproducible(bool on) const {

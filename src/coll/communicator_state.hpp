@@ -74,8 +74,8 @@ struct Communicator::State {
         Ranking ranking;
         PlanCache plans;
     };
-    std::unique_ptr<Reproducible> reproducible;  // null: not asked for
-    std::vector<std::unique_ptr<Reproducible>> retired;
+    std::unique_ptr<Reproducible> reproducible;  // null: never asked for
+    bool is_reproducible = false;
     void set_reproducible(bool on);
     std::uint32_t sequence = 0;
     std::uint32_t persistent_sequence = 0;

@@ -337,10 +337,8 @@ void Engine::look_for_losses() {
     for (Execution* execution = first_; execution != nullptr;) {
         Execution* next = execution->next_;
         const Prepared& prepared = execution->prepared_;
-        // A message between two ranks is the transport's affair: it may be one of two that are left.
-        if (!prepared.is_message)
-            if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
-                fail(*execution, lost_error(*who, transport_));
+        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
+            fail(*execution, lost_error(*who, transport_));
         execution = next;
     }
 }

@@ -1,9 +1,11 @@
 // Going on after a loss: those who are left agree on who that is, although more may be lost meanwhile.
 //
-// Flooding with early decision. In each round everyone says what it knows to all it takes for alive, and hears from
-// each of them, or of its loss. Whoever heard from all, and that all know of the same losses, has decided: everyone
-// else who hears from all hears the same. It says so in the next round and leaves; whoever hears of a decision takes it
-// over. Two rounds where nothing happens meanwhile, one more for each round in which somebody dies.
+// Flooding with early decision. In each round every rank says what it knows to all that it takes for alive, and hears
+// from each of them, or of its loss. A rank that heard from all, and that all know of the same losses, has decided:
+// every other rank that heard from all has heard the same. A rank that hears of a decision takes it over. After that it
+// takes part in one more round, with those that had not decided before it: so that all of them hear of it, and nothing
+// that was said is left over. Three rounds where nothing happens meanwhile, one more for each round in which a rank
+// dies.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -34,17 +36,21 @@ public:
     Flood(Communicator::State& state, Known mine)
         : state_(state), known_(std::move(mine)), number_(state.agreements++ % most_agreements) {
         known_.lost.assign((state.members.size() + 63) / 64, 0);
+        has_decided_.assign(state.members.size(), false);
     }
 
     Known run() {
-        for (std::uint32_t round = 0; known_.decided == 0; ++round) {
-            if (round + 1 == most_rounds) throw Error("the ranks that are left do not come to an agreement");
-            note_losses();
+        for (std::uint32_t round = 0; round < most_rounds; ++round) {
+            const bool decided = known_.decided != 0;
+            if (!decided) note_losses();
+            partners_.assign(size(), false);
+            for (std::size_t member = 0; member < size(); ++member)
+                partners_[member] = member != me() && !is_lost(member) && !has_decided_[member];
             say(round);
             hear(round);
-            if (known_.decided != 0) say(round + 1);
+            if (decided) return std::move(known_);
         }
-        return std::move(known_);
+        throw Error("the ranks that are left do not come to an agreement");
     }
 
 private:
@@ -70,8 +76,8 @@ private:
         auto& letters = state_.world.letters;
         std::erase_if(letters, [](const auto& letter) { return letter->message.outcome != Message::Outcome::pending; });
         for (std::size_t member = 0; member < size(); ++member) {
-            if (member == me() || is_lost(member)) continue;
-            // Not waited for: who has decided leaves, and then nobody receives it.
+            if (!partners_[member]) continue;
+            // Not waited for: its receiver may be lost.
             World::State::Letter& letter = *letters.emplace_back(std::make_unique<World::State::Letter>());
             letter.words = words;
             letter.message.finished = [](Message&) {};
@@ -89,7 +95,7 @@ private:
         {
             const World::State::Hold hold(state_.world);
             for (std::size_t member = 0; member < size(); ++member) {
-                if (member == me() || is_lost(member)) continue;
+                if (!partners_[member]) continue;
                 Answer& answer = answers[member];
                 answer.words.resize(3 + known_.lost.size());
                 answer.message.finished = [](Message&) {};
@@ -102,6 +108,7 @@ private:
                 return answer.message.outcome == Message::Outcome::pending;
             });
         });
+        const bool decided = known_.decided != 0;
         Known next = known_;
         bool all_alike = true;
         for (std::size_t member = 0; member < size(); ++member) {
@@ -113,8 +120,10 @@ private:
                 continue;
             }
             if (answer.words[2] != 0) {
-                known_ = {answer.words[0], answer.words[1], 1, {answer.words.begin() + 3, answer.words.end()}};
-                return;
+                has_decided_[member] = true;
+                if (known_.decided == 0)
+                    known_ = {answer.words[0], answer.words[1], 1, {answer.words.begin() + 3, answer.words.end()}};
+                continue;
             }
             next.all_bits &= answer.words[0];
             next.most = std::max(next.most, answer.words[1]);
@@ -123,6 +132,7 @@ private:
                 next.lost[i] |= answer.words[3 + i];
             }
         }
+        if (decided || known_.decided != 0) return;
         known_ = std::move(next);
         known_.decided = all_alike ? 1 : 0;
     }
@@ -146,6 +156,8 @@ private:
     Communicator::State& state_;
     Known known_;
     std::uint32_t number_;
+    std::vector<bool> has_decided_;  // by member: it said so
+    std::vector<bool> partners_;     // of this round
 };
 
 }  // namespace

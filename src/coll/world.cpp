@@ -206,8 +206,19 @@ void World::close() {
     if (state_->bootstrap == nullptr) return;
     // Out of the barrier we know that all came to it, not that all are out: the others would miss a rank that goes now.
     // After a loss nothing can be fenced, and those who agreed miss nobody.
-    if (all_here) state_->bootstrap->fence();
+    if (all_here) leave_together();
     state_->bootstrap->finished();
+}
+
+// Others may hear of a loss in the barrier that we are out of: they agree then, and so must we.
+void World::leave_together() {
+    try {
+        state_->bootstrap->fence();
+    } catch (const transport::BootstrapError&) {
+        (void)progress();
+        if (!state_->transport.lost()) throw;
+        (void)communicator().agree(0);
+    }
 }
 
 // A barrier; after a loss, of those who are left. True: nobody was lost.

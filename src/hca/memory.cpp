@@ -7,7 +7,7 @@
 
 #include "hca/api.hpp"
 #include "hca/engine.hpp"
-#include "hca/mapping.hpp"
+#include "loom/base/mapping.hpp"
 
 namespace loom::hca {
 

@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, operations> names{"barrier",
                                                          "neighbor_alltoallw"};
 
 constexpr std::array<std::string_view, reasons> why{
-    "blocking, not asked for (--blocking or LOOM_MPI_BLOCKING=1 takes these too)",
+    "blocking, not asked for (--no-blocking or LOOM_MPI_BLOCKING=0)",
     "Loomband is not in use",
     "ranks outside of MPI_COMM_WORLD",
     "communicator made behind our back",
@@ -92,7 +92,8 @@ std::string Account::table(std::uint32_t ranks, std::string_view remark) const {
             : fmt::format("Loomband: {} of {} collectives were taken over ({:.1f} %), {} ranks\n", all.taken,
                           all.calls(), 100 * static_cast<double>(all.taken) / static_cast<double>(all.calls()), ranks);
     if (all.not_asked != 0)
-        text += fmt::format("{} were blocking: loom mpi run --blocking takes these too\n", all.not_asked);
+        text += fmt::format("{} were blocking, and left to the MPI library: --no-blocking or LOOM_MPI_BLOCKING=0\n",
+                            all.not_asked);
     if (!remark.empty()) text += fmt::format("not in use: {}\n", remark);
     Table table({{"calls of"}, {"taken over", Align::right}, {"handed back", Align::right}, {"why"}});
     each_function([&](Operation operation, Form form) {

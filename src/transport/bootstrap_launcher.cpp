@@ -69,7 +69,7 @@ public:
                                  std::to_string(welcome.size));
         rank_ = welcome.rank;
         size_ = welcome.size;
-        if (lost_) check_lost();
+        check_lost();
     }
 
     [[nodiscard]] std::string_view name() const override { return "launcher"; }
@@ -88,12 +88,15 @@ public:
         return await(Kind::got, "a value").value;
     }
     [[nodiscard]] std::optional<Rank> lost() override {
-        while (!lost_ && !broken_) {
+        while (!broken_) {
             const std::optional<Packet> packet = receive();
             if (!packet) break;
             if (packet->kind != Kind::lost) break_off("the launcher said what nobody had asked for");
         }
-        return lost_;
+        if (lost_.empty()) return {};
+        const Rank next = lost_[named_];
+        if (named_ + 1 < lost_.size()) ++named_;
+        return next;
     }
     void finished() override {
         if (!broken_) send({.kind = Kind::finished});
@@ -107,8 +110,8 @@ private:
     [[noreturn]] void launcher_is_gone() { break_off("the launcher is gone"); }
 
     void check_lost() {
-        if (lost_->value < size_) return;
-        lost_.reset();
+        if (std::all_of(lost_.begin(), lost_.end(), [&](Rank who) { return who.value < size_; })) return;
+        lost_.clear();
         break_off("the launcher lost a rank that is not in this job");
     }
 
@@ -145,7 +148,7 @@ private:
             if (static_cast<std::size_t>(bytes) > buffer_.size()) break_off("a packet of the launcher is too long");
             try {
                 Packet packet = launching::decode({buffer_.data(), static_cast<std::size_t>(bytes)});
-                if (packet.kind == Kind::lost && !lost_) lost_ = packet.rank;
+                if (packet.kind == Kind::lost) lost_.push_back(packet.rank);
                 if (packet.kind == Kind::lost && size_ != 0) check_lost();
                 return packet;
             } catch (const BootstrapError&) {
@@ -178,7 +181,8 @@ private:
     std::vector<char> buffer_;
     Rank rank_;
     std::uint32_t size_ = 0;
-    std::optional<Rank> lost_;
+    std::vector<Rank> lost_;  // in time
+    std::size_t named_ = 0;   // the next of them that lost() answers
     bool broken_ = false;
 };
 

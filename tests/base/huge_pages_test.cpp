@@ -447,6 +447,23 @@ TEST(HugePagesTest, CanBeSwitchedOff) {
     EXPECT_EQ(memory.account("AnonHugePages"), 0u);
 }
 
+// By default moving waits until copies of the memory have taken many times as long as it will.
+TEST(HugePagesTest, MovingWaitsUntilItIsASmallPartOfTheTimeSpentOnCopies) {
+    Memory memory(4 * page);
+    const auto used = memory.touch(0, 4 * page);
+    HugePages pages(HugePageBudget::share);
+    const std::int64_t one_use_us = static_cast<std::int64_t>(used.size()) / HugePages::copied_bytes_in_us;
+    const std::int64_t move_us = 4 * HugePages::first_page_us;
+    const std::int64_t too_few = HugePages::share * move_us / one_use_us, enough = 2 * too_few;
+
+    for (std::int64_t i = 0; i < too_few; ++i) ASSERT_FALSE(pages.used(used)) << "use " << i;
+    EXPECT_EQ(memory.account("AnonHugePages"), 0u);
+    bool is_huge = false;
+    for (std::int64_t i = too_few; i < enough; ++i) is_huge = pages.used(used);
+
+    EXPECT_EQ(is_huge, may_use_huge_pages());
+}
+
 TEST(HugePagesTest, AnotherWordIsRefused) {
     const Setting nonsense("yes");
     EXPECT_THROW((void)may_use_huge_pages(), UsageError);

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "hca/engine_bed.hpp"
-#include "hca/mapping.hpp"
+#include "loom/base/mapping.hpp"
 #include "hca/roce/codec.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"

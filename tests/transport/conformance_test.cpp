@@ -59,6 +59,8 @@ TEST(ConformanceOfSettings, Verbs) {
     for (const Settings& settings :
          {Settings{{"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}, Settings{{"LOOM_EAGER", "0"}},
           Settings{{"LOOM_EARLY", "0"}}, Settings{{"LOOM_EARLY", "3000"}, {"LOOM_RING", "4096"}},
+          Settings{{"LOOM_EARLY", "1000"}, {"LOOM_RING", "4096"}},
+          Settings{{"LOOM_EARLY", "6000"}, {"LOOM_RING", "8192"}},
           Settings{{"LOOM_EARLY", "0"}, {"LOOM_HOSTS", "each"}}, Settings{{"LOOM_REGISTRATION_CACHE", "off"}},
           Settings{{"LOOM_HOSTS", "each"}},
           Settings{{"LOOM_HOSTS", "each"}, {"LOOM_RING", "4096"}, {"LOOM_EAGER", "1024"}}})

@@ -66,6 +66,7 @@ private:
     explicit World(std::unique_ptr<State> state);
     void set_progress_from_environment();
     bool meet_everyone();
+    void leave_together();
     std::unique_ptr<State> state_;
 };
 

@@ -42,7 +42,7 @@ inline constexpr std::size_t forms = 3;
 
 // Why a call was handed back.
 enum class Reason : std::uint8_t {
-    not_asked,    // blocking, and LOOM_MPI_BLOCKING is not set
+    not_asked,    // blocking, and LOOM_MPI_BLOCKING is 0
     no_world,     // Loomband could not be opened, or was switched off
     other_ranks,  // a communicator with ranks outside of MPI_COMM_WORLD
     unseen,       // a communicator made by a call that is not taken over

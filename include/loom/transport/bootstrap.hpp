@@ -35,7 +35,8 @@ public:
     virtual void fence() = 0;
     [[nodiscard]] virtual std::string get(Rank of, std::string_view key) = 0;
 
-    // A rank of which the launcher says that it ended without being finished. Cheap enough for every millisecond.
+    // A rank of which the launcher says that it ended without being finished; of several each call answers another,
+    // until all were named (PMIx and MPI name the first alone). Cheap enough for every millisecond.
     [[nodiscard]] virtual std::optional<Rank> lost() { return {}; }
     // This rank needs nobody any more: its end is no loss to others.
     virtual void finished() {}

@@ -57,7 +57,7 @@ struct RankEnd {
 
 struct LaunchOutcome {
     std::vector<RankEnd> ranks;
-    std::optional<Rank> first_failed;  // in time, but a rank that somebody killed comes before those that only ended
+    std::optional<Rank> first_failed;  // in time, but a rank killed by SIGKILL comes before those that only ended
     bool timed_out = false;
     bool output_lost = false;  // some could not be written where it should go; RankOutput::tagged only
     double seconds = 0;

@@ -68,7 +68,7 @@ void open() {
     Library& all = library();
     all.opened = true;
     expect_account();
-    all.blocking = switched_on("LOOM_MPI_BLOCKING");
+    all.blocking = setting("LOOM_MPI_BLOCKING").empty() || switched_on("LOOM_MPI_BLOCKING");
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
     all.threads = level == MPI_THREAD_MULTIPLE;

@@ -1,5 +1,7 @@
 #include "mpi/abi/requests.hpp"
 
+#include "mpi/abi/info.hpp"
+
 #include <vector>
 
 #include "loom/base/error.hpp"
@@ -55,7 +57,10 @@ bool duplicated(Entry& entry) {
         what.native_done = flag != 0 || entry.error != MPI_SUCCESS;
     }
     if (!what.native_done || !entry.request.finished() || !entry.request.test()) return false;
-    if (entry.error == MPI_SUCCESS) adopt_copy(what.made, *entry.comm, what.context);
+    if (entry.error == MPI_SUCCESS) {
+        adopt_copy(what.made, *entry.comm, what.context);
+        inherit_hints(what.made, entry.comm->handle);
+    }
     return true;
 }
 

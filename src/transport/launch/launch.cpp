@@ -425,11 +425,14 @@ void Job::reap(Rank rank) {
     if (end.failed()) fail(rank);
 }
 
-// The first in time counts, but for one that was killed by somebody else: peers hear of a killed rank from their
-// adapters, sometimes before the system has taken all of it down, and end with an exit code of their own.
+// The first in time counts, unless another was killed (SIGKILL) by somebody else: peers hear of a killed rank from
+// their adapters, sometimes before the system has taken all of it down, and end with an exit code of their own. Other
+// signals may themselves be a consequence, such as the abort() of an exception that nobody catches.
 void Job::fail(Rank rank) {
     const auto first = outcome_.first_failed;
-    const auto killed_by_others = [&](Rank which) { return outcome_.ranks[which.value].signal != 0 && !signalled_; };
+    const auto killed_by_others = [&](Rank which) {
+        return outcome_.ranks[which.value].signal == SIGKILL && !signalled_;
+    };
     if (!first || (outcome_.ranks[first->value].signal == 0 && killed_by_others(rank))) outcome_.first_failed = rank;
     if (!first) end_within(launch_.grace);
 }

@@ -95,7 +95,7 @@ bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterato
 }
 
 void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
-    ++peer.advances_seen;
+    if (loan.bytes > peer.eager_limit) ++peer.advances_seen;
     Message* const message = peer.receives.find(tag);
     if (message == nullptr) {
         peer.unexpected.push_back({tag, {}, loan});

@@ -32,7 +32,7 @@ struct Ready {
     std::uint64_t reference;  // to be named in the answer
     std::uint32_t receives;   // large ones that the receiver waits for, this one among them
     std::uint32_t shared;     // not 0: the memory is reached with plain stores
-    std::uint64_t seen;       // advances that had come when it was said, in all: it is the word of none of them
+    std::uint64_t seen;       // advances of large messages that had come when it was said: it is for none of them
 };
 
 struct Loan {

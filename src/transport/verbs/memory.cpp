@@ -11,6 +11,7 @@
 #include <string>
 
 #include "loom/base/error.hpp"
+#include "loom/base/mapping.hpp"
 
 namespace loom::transport {
 
@@ -58,7 +59,8 @@ SharedMemory::~SharedMemory() {
     munmap(base_, bytes_);
 }
 
-Registrations::Registrations(const Device& device) : device_(device), keep_(keep_registrations(device)) {}
+Registrations::Registrations(const Device& device)
+    : device_(device), keep_(keep_registrations(device)), whole_mappings_(keep_ && device.adapter.soft) {}
 
 Registration& Registrations::make(std::uint64_t begin, std::uint64_t end, bool writable) {
     MrPtr mr(device_.adapter.functions.reg_mr(device_.pd.get(), reinterpret_cast<void*>(begin), end - begin, begin,
@@ -112,7 +114,25 @@ Registration& Registrations::acquire(std::span<const std::byte> memory, bool wri
             return use(*at->second);
         }
     }
-    return use(make(address / page * page, (end + page - 1) / page * page, writable));
+    return use(make_around(address, end, writable));
+}
+
+Registration& Registrations::acquire_exactly(std::span<const std::byte> memory, bool writable) {
+    const auto begin = reinterpret_cast<std::uint64_t>(memory.data()), end = begin + memory.size();
+    Registration& made = make(begin / page * page, (end + page - 1) / page * page, writable);
+    ++made.users;
+    return made;
+}
+
+// On the software HCA a registration names addresses, however many, and costs some ten system calls: the whole mapping
+// then, which has the program's next buffers as well.
+Registration& Registrations::make_around(std::uint64_t address, std::uint64_t end, bool writable) {
+    const std::uint64_t begin = address / page * page, rounded = (end + page - 1) / page * page;
+    if (whole_mappings_)
+        if (const auto mapping = mapping_at(address);
+            mapping && mapping->readable && !mapping->shared && mapping->start <= begin && rounded <= mapping->end)
+            return make(mapping->start, mapping->end, mapping->writable || writable);
+    return make(begin, rounded, writable);
 }
 
 void Registrations::release(Registration& registration) {

@@ -70,20 +70,26 @@ public:
     // Holds the registration until release(). Throws Error when the memory cannot be registered. A hit costs a search
     // in a tree; the last one used costs less.
     [[nodiscard]] Registration& acquire(std::span<const std::byte> memory, bool writable);
+    // The same, of a registration of this memory's pages alone: for peers that are given its key.
+    [[nodiscard]] Registration& acquire_exactly(std::span<const std::byte> memory, bool writable);
     void release(Registration& registration);
     // Our own memory, registered as long as it lives.
     void adopt(SharedMemory& memory);
     // The memory goes away: registrations of it that nobody holds must not serve what will be at these addresses next.
     void forget(std::span<const std::byte> memory);
 
+    // Off: every registration has what was asked for and no more.
+    void take_whole_mappings(bool on) { whole_mappings_ = on; }
     [[nodiscard]] std::uint64_t made() const { return made_; }  // how often one had to be made
 
 private:
+    [[nodiscard]] Registration& make_around(std::uint64_t address, std::uint64_t end, bool writable);
     [[nodiscard]] Registration& make(std::uint64_t begin, std::uint64_t end, bool writable);
     void drop(Registration& registration);
 
     const Device& device_;
     bool keep_;
+    bool whole_mappings_;
     std::list<Registration> entries_;  // the last used first
     std::multimap<std::uint64_t, Registration*> by_begin_;
     Registration* last_ = nullptr;

@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -49,9 +50,23 @@ void VerbsTransport::rest() {
     }
 }
 
+// It is only noted, as completions are: whoever makes room for a request is in the midst of something.
+void VerbsTransport::hear_of_losses() {
+    const auto gone = bootstrap_.lost();
+    if (!gone || *gone == me_ || gone->value >= peers_.size()) return;
+    Peer& peer = peers_[gone->value];
+    if (peer.lost || std::find(gone_.begin(), gone_.end(), *gone) != gone_.end()) return;
+    peer.broken = true;
+    gone_.push_back(*gone);
+}
+
 void VerbsTransport::ask_launcher() {
-    if (const auto gone = bootstrap_.lost(); gone && *gone != me_ && gone->value < peers_.size())
-        if (Peer& peer = peers_[gone->value]; !peer.lost) lose(peer, "it ended");
+    hear_of_losses();
+    while (!gone_.empty()) {
+        const Rank next = gone_.front();
+        gone_.erase(gone_.begin());
+        lose(peers_[next.value], "it ended");
+    }
 }
 
 void VerbsTransport::lose(Peer& peer, const std::string& why) {

@@ -12,6 +12,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::uint32_t looks_between_questions = 1024;
 constexpr std::uint64_t most_written_at_once = 1u << 30;  // bytes of one RDMA write
 constexpr std::uint64_t least_lent = 24 << 10;            // bytes for which a second pair of hands is worth a message
 constexpr std::uint64_t piece_lent = 1 << 20;             // bytes for which there is room in a pipe
@@ -56,7 +57,12 @@ void VerbsTransport::post(Peer& peer, ibv_send_wr& request) {
         else
             ++peer.unsignaled;
     }
-    while (peer.open >= queue_length && !peer.broken) note_completions();
+    // A dead peer's adapter completes nothing for a while: the launcher knows sooner.
+    // And a peer on this core can only take what is before ours when it has the core.
+    for (std::uint32_t looks = 1; peer.open >= queue_length && !peer.broken; ++looks) {
+        if (!note_completions()) pause(waiting_);
+        if (looks % looks_between_questions == 0) hear_of_losses();
+    }
     if (peer.broken) [[unlikely]]
         return;
     ++peer.open;
@@ -390,7 +396,9 @@ Loan VerbsTransport::make_advance(Peer& peer, Message& message) {
     message.note = 1;
     loan.reference = new_loan(message);
     lent_[loan.reference & 0xffffffff].in_advance = true;
-    lent_[loan.reference & 0xffffffff].number = ++peer.advances_sent;
+    // Those of small messages have no number: no `ready` is for them, and one that waited for room goes ahead of large
+    // ones that were numbered before.
+    lent_[loan.reference & 0xffffffff].number = message.bytes > peer.eager_limit ? ++peer.advances_sent : 0;
     return loan;
 }
 
@@ -447,14 +455,16 @@ bool VerbsTransport::is_over(Message& message) {
 
 RemoteMemory VerbsTransport::expose(std::span<std::byte> memory) {
     if (memory.empty()) return {};
-    Registration& registration = registrations_.acquire(memory, true);
+    Registration& registration = registrations_.acquire_exactly(memory, true);
     exposed_[registration.mr->rkey] = &registration;
     return {reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), registration.mr->rkey};
 }
 
 void VerbsTransport::unexpose(const RemoteMemory& memory) {
     const auto found = exposed_.find(memory.key);
-    if (found != exposed_.end()) registrations_.release(*found->second);
+    if (found == exposed_.end()) return;
+    registrations_.release(*found->second);
+    exposed_.erase(found);
 }
 
 bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,

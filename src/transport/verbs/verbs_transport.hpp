@@ -219,6 +219,7 @@ private:
     int drain_wakes();
     bool take_wakes();
     void rest();
+    void hear_of_losses();
     void ask_launcher();
     void lose(Peer& peer, const std::string& why);
     static void finish(Message& message, Message::Outcome outcome) {
@@ -267,7 +268,7 @@ private:
         Message* message = nullptr;
         std::uint32_t generation = 0;
         bool in_advance = false;
-        std::uint64_t number = 0;                              // of an advance, among those to its peer
+        std::uint64_t number = 0;                              // of an advance, among the large ones to its peer
         std::array<std::uint32_t, most_pieces_lent> pieces{};  // what the HCA calls them; 0: it was not told
         std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
     };
@@ -283,6 +284,7 @@ private:
     std::deque<ibv_wc> ended_;       // those that came and were not taken in yet
     std::uint32_t looks_ = 0;
     std::uint64_t last_rest_ns_ = 0, last_probe_ns_ = 0;
+    std::vector<Rank> gone_;  // as the launcher says; not taken in yet
     std::optional<Rank> first_lost_;
     std::string lost_why_;
     std::uint32_t waiting_frames_ = 0;

@@ -54,10 +54,10 @@ void add_doubles(const void*, const std::byte* in, std::byte* inout, std::uint64
         reinterpret_cast<double*>(inout)[i] += reinterpret_cast<const double*>(in)[i];
 }
 
-// Goes on until it hears of the loss. True: it was RankLost, of the right rank.
-bool collect_until_lost(coll::World& world, const Operation& operation, Rank victim, Shared& shared) {
-    const std::size_t all = operation.bytes * world.size();
-    std::vector<double> in(all / sizeof(double) + 1, 1.0), out(in.size());
+// Goes on until it hears of the loss. True: it was RankLost, of the right rank. The buffers must stay until the world
+// is closed.
+bool collect_until_lost(coll::World& world, const Operation& operation, Rank victim, Shared& shared,
+                        std::vector<double>& in, std::vector<double>& out) {
     const coll::Reduction sum{add_doubles, nullptr, sizeof(double), true};
     coll::Call call;
     call.what = operation.what;
@@ -90,7 +90,8 @@ double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& 
     job.body = [&](Rank) {
         const auto world = coll::World::open();
         world->set_progress(progress);
-        if (!collect_until_lost(*world, operation, victim, shared)) return 3;
+        std::vector<double> in(operation.bytes * ranks / sizeof(double) + 1, 1.0), out(in.size());
+        if (!collect_until_lost(*world, operation, victim, shared, in, out)) return 3;
         world->close();
         return 0;
     };

@@ -249,7 +249,7 @@ void random_traffic(Transport& transport) {
 void early_messages_are_bounded(Transport& transport) {
     if (transport.size() == 1) return;  // what a rank sends to itself is kept nowhere
     constexpr std::uint64_t number = 3000;
-    constexpr std::size_t most_early = 6 << 20;
+    constexpr std::size_t most_early = 2 << 20;
     const auto bytes_of = [](std::uint64_t i) { return i % 5 == 0 ? i % 9 : 4000 + i % 9; };
     const Ring ring(transport);
     Operations operations(transport);

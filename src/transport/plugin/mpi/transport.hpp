@@ -48,6 +48,7 @@ public:
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override;
     [[nodiscard]] std::optional<Rank> lost() const override { return lost_; }
+    [[nodiscard]] bool is_lost(Rank who) const override { return peers_[who.value].lost; }
     [[nodiscard]] std::string_view lost_why() const override { return "it ended"; }  // so the launcher said
 
 private:

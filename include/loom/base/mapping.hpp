@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace loom::hca {
+namespace loom {
 
 struct MappedRange {
     std::uint64_t start = 0, end = 0;
@@ -20,4 +20,4 @@ std::optional<MappedRange> mapping_at(std::uint64_t address);
 // A descriptor of this process for the memfd with that inode, duplicated, if it can never shrink; else -1.
 int duplicate_sealed_memfd(std::uint64_t inode);
 
-}  // namespace loom::hca
+}  // namespace loom

@@ -1,4 +1,4 @@
-#include "hca/mapping.hpp"
+#include "loom/base/mapping.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace loom::hca {
+namespace loom {
 
 namespace {
 
@@ -97,4 +97,4 @@ int duplicate_sealed_memfd(std::uint64_t inode) {
     return found;
 }
 
-}  // namespace loom::hca
+}  // namespace loom
