@@ -283,13 +283,16 @@ TEST(Persistent, cannot_be_started_while_it_is_pending) {
 
 TEST(Persistent, that_failed_tells_so_when_it_is_started_again) {
     std::atomic<int> told = 0;
+    std::atomic<bool> started = false;
 
     const auto job = [&] {
         run_local(2, [&](World& world) {
             std::vector<int> data(10, 1);
             Persistent kept = world.communicator().persistent_broadcast(data, Rank{1});
+            while (world.rank() == Rank{1} && !started) std::this_thread::yield();
             if (world.rank() == Rank{1}) throw UsageError("enough");
             kept.start();
+            started = true;
             EXPECT_THROW(kept.wait(), RankLost);
             EXPECT_THROW(kept.start(), RankLost);
             EXPECT_EQ(world.pending(), 0u);

@@ -120,6 +120,7 @@ TEST(Hints, tell_of_what_is_more_than_the_caches_hold) {
 }
 
 TEST(Hints, tell_of_huge_pages_once_buffers_were_used_often) {
+    setenv("LOOM_HUGE_PAGES", "soon", 1);
     transport::run_local(2, [](transport::Transport& local) {
         Hinted liking(local, true), other(local, false);
         exchange(other, 4 << 20, 40);
@@ -128,6 +129,7 @@ TEST(Hints, tell_of_huge_pages_once_buffers_were_used_often) {
         EXPECT_EQ(liking.huge_pages > 0, may_use_huge_pages());
         EXPECT_LT(liking.huge_pages, liking.sends);
     });
+    unsetenv("LOOM_HUGE_PAGES");
 }
 
 }  // namespace

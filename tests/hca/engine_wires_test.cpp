@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "hca/engine_bed.hpp"
-#include "loom/base/mapping.hpp"
 #include "hca/roce/codec.hpp"
 #include "hca/roce/gid.hpp"
 #include "hca/roce_wire.hpp"
 #include "hca/segment.hpp"
+#include "loom/base/mapping.hpp"
 
 namespace loom::hca {
 namespace {
