@@ -4,8 +4,8 @@
  *
  * All functions answer one of the codes below. A handle belongs to one operation at a time, from the call that starts
  * it until NBC_Wait has returned or a test has said that it ended. It needs no initial value, but for the member tmpbuf
- * before NBC_Start; with schedule = NULL it counts as ended. Operations on a communicator match in the order in which
- * they are started, whoever starts them, MPI_I... included. Every datatype and operation of MPI may be used.
+ * before NBC_Start; with schedule = NULL it counts as ended. Operations of this header match each other, in the order in
+ * which they are started on a communicator, and never MPI's own. Every datatype and operation of MPI may be used.
  * Communicators with which Loomband can do nothing (docs/mpi.md) are served by the MPI library; only schedules of one's
  * own cannot run on those. */
 #ifndef LOOM_NBC_H

@@ -224,9 +224,10 @@ const Neighbours& Communicator::neighbours() const {
 
 namespace {
 
-Request start_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction) {
+Request start_prepared(Communicator::State& state, Prepared& prepared, Buffers buffers, const Reduction* reduction,
+                       Series series) {
     Execution& execution = state.take(prepared, buffers, reduction);
-    execution.tag = state.next_tag();
+    execution.tag = state.next_tag(series);
     state.start(execution);
     return Request(&execution);
 }
@@ -239,14 +240,16 @@ Persistent keep_prepared(Communicator::State& state, Prepared& prepared, Buffers
 
 }  // namespace
 
-Request Communicator::start(const Call& call, Buffers buffers, const Reduction* reduction, const Choice* choice) const {
+Request Communicator::start(const Call& call, Buffers buffers, const Reduction* reduction, const Choice* choice,
+                            Series series) const {
     const World::State::Hold hold(state_->world);
-    return start_prepared(*state_, state_->prepare(call, choice), buffers, reduction);
+    return start_prepared(*state_, state_->prepare(call, choice), buffers, reduction, series);
 }
 
-Request Communicator::start(std::shared_ptr<const Plan> plan, Buffers buffers, const Reduction* reduction) const {
+Request Communicator::start(std::shared_ptr<const Plan> plan, Buffers buffers, const Reduction* reduction,
+                            Series series) const {
     const World::State::Hold hold(state_->world);
-    return start_prepared(*state_, state_->prepare(std::move(plan)), buffers, reduction);
+    return start_prepared(*state_, state_->prepare(std::move(plan)), buffers, reduction, series);
 }
 
 Persistent Communicator::prepare(const Call& call, Buffers buffers, const Reduction* reduction,

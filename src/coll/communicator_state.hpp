@@ -16,7 +16,8 @@
 namespace loom::coll {
 
 // Transport tag: context (20 bits), sequence (20), tag of the operation (24).
-inline constexpr std::uint32_t sequences = 1u << 19;  // the other half belongs to persistent operations
+inline constexpr std::uint32_t series_bits = 2;
+inline constexpr std::uint32_t sequences = 1u << (19 - series_bits);  // of a series; half of all are persistent ones'
 inline constexpr std::uint32_t first_persistent = 1u << 19;
 inline constexpr std::uint32_t message_sequence = (1u << 20) - 1;  // no operation's: messages between two ranks
 inline constexpr std::uint32_t persistent_sequences = message_sequence - first_persistent;
@@ -43,7 +44,10 @@ struct Communicator::State {
     void start_checked(Execution& execution, const CallRecord& mine);
     // Throws RankLost when a member is gone.
     void refuse_after_loss(const Prepared& prepared) const;
-    [[nodiscard]] std::uint64_t next_tag() { return tag_of(sequence++ % sequences); }
+    [[nodiscard]] std::uint64_t next_tag(Series series = Series::first) {
+        const auto number = static_cast<std::uint32_t>(series);
+        return tag_of(number * sequences + sequence[number]++ % sequences);
+    }
     // Persistent operations may be started in different orders on different ranks: they have their tag from the
     // beginning, and their messages match in the order of their starts.
     [[nodiscard]] std::uint64_t next_persistent_tag() {
@@ -77,7 +81,7 @@ struct Communicator::State {
     std::unique_ptr<Reproducible> reproducible;  // null: never asked for
     bool is_reproducible = false;
     void set_reproducible(bool on);
-    std::uint32_t sequence = 0;
+    std::uint32_t sequence[1u << series_bits] = {};  // by series
     std::uint32_t persistent_sequence = 0;
     std::uint32_t agreements = 0;  // begun, in all
     PlanCache plans;

@@ -345,7 +345,8 @@ TEST(Communicator, s_persistent_operations_have_tags_of_their_own) {
         Communicator::State& all = *world.state().everyone;
         std::set<std::uint64_t> tags;
         for (int i = 0; i < 1000; ++i) {
-            EXPECT_TRUE(tags.insert(all.next_tag()).second);
+            for (const Series series : {Series::first, Series::second, Series::third})
+                EXPECT_TRUE(tags.insert(all.next_tag(series)).second);
             EXPECT_TRUE(tags.insert(all.next_persistent_tag()).second);
         }
     });

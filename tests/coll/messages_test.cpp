@@ -164,10 +164,10 @@ TEST(Messages, have_a_sequence_number_that_no_operation_gets) {
     run_local(1, [](World& world) {
         Communicator::State& state = *world.state().everyone;
 
-        state.sequence = sequences - 1;
+        state.sequence[3] = sequences - 1;
         state.persistent_sequence = persistent_sequences - 1;
 
-        for (int i = 0; i < 3; ++i) EXPECT_NE(state.next_tag(), state.message_tag());
+        for (int i = 0; i < 3; ++i) EXPECT_NE(state.next_tag(static_cast<Series>(3)), state.message_tag());
         EXPECT_NE(state.next_persistent_tag(), state.message_tag());
         EXPECT_EQ(state.next_persistent_tag() >> 24 & 0xfffff, first_persistent);
     });

@@ -34,6 +34,10 @@ struct Choice {
     Tuning tuning;
 };
 
+// Operations of one series match each other in the order in which they are started, on every rank the same; between two
+// series there is no order. Libraries above, which know several kinds of calls, need more than the first.
+enum class Series : std::uint8_t { first, second, third };
+
 class World;
 struct Explanation;  // loom/coll/explain.hpp
 
@@ -56,7 +60,7 @@ public:
     // they point to need not. Throws UsageError for a call that cannot be (root outside, blocks missing, input and
     // output share bytes).
     [[nodiscard]] Request start(const Call& call, Buffers buffers, const Reduction* reduction = nullptr,
-                                const Choice* choice = nullptr) const;
+                                const Choice* choice = nullptr, Series series = Series::first) const;
     // Keeps the schedule: start() it as often as wanted, one at a time.
     [[nodiscard]] Persistent prepare(const Call& call, Buffers buffers, const Reduction* reduction = nullptr,
                                      const Choice* choice = nullptr) const;
@@ -70,8 +74,8 @@ public:
     [[nodiscard]] std::shared_ptr<const Plan> plan(const Call& call, const Choice* choice = nullptr) const;
     // The same with a plan that somebody else wrote, for this rank of a group like this one. Its places are offsets to
     // `buffers`: with none given they are addresses. Kept for the next start as long as the cache has room.
-    [[nodiscard]] Request start(std::shared_ptr<const Plan> plan, Buffers buffers,
-                                const Reduction* reduction = nullptr) const;
+    [[nodiscard]] Request start(std::shared_ptr<const Plan> plan, Buffers buffers, const Reduction* reduction = nullptr,
+                                Series series = Series::first) const;
     [[nodiscard]] Persistent prepare(std::shared_ptr<const Plan> plan, Buffers buffers,
                                      const Reduction* reduction = nullptr) const;
 

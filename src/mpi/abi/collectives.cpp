@@ -28,11 +28,11 @@ Preparation::Lists& empty_lists() {
     return lists;
 }
 
-void begin(Preparation& p, Entry& entry, const coll::Choice* choice) {
+void begin(Preparation& p, Entry& entry, coll::Series series, const coll::Choice* choice) {
     if (p.baggage != nullptr) pack_up(*p.baggage);
     const coll::Communicator& group = *p.comm.group;
-    entry.request = p.comm.groups ? group.start(between(p), p.buffers, p.reduction)
-                                  : group.start(p.call, p.buffers, p.reduction, choice);
+    entry.request = p.comm.groups ? group.start(between(p), p.buffers, p.reduction, series)
+                                  : group.start(p.call, p.buffers, p.reduction, choice, series);
     entry.baggage = std::move(p.baggage);
     activate(entry, p.comm);
 }

@@ -193,8 +193,10 @@ Offers::Offers(MPI_Comm parent) {
         coll::Call call;
         call.what = coll::Collective::allgather;
         call.bytes = sizeof mine_;
-        request = group_->start(
-            call, {reinterpret_cast<const std::byte*>(&mine_), reinterpret_cast<std::byte*>(all_.data())});
+        request =
+            group_->start(call, {reinterpret_cast<const std::byte*>(&mine_), reinterpret_cast<std::byte*>(all_.data())},
+                          nullptr, nullptr,
+                          coll::Series::second);  // as blocking calls, among which constructors have their place
     }
     until([&] {
         const Guard guard;

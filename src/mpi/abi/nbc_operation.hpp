@@ -95,9 +95,9 @@ int start_nbc(Operation what, MPI_Comm comm, NBC_Handle* handle, Prepare&& prepa
         const auto use = [&](Preparation& p) {
             prepared(p);
             if (p.comm.asked == nullptr) [[likely]]
-                return begin(p, operation.entry);
+                return begin(p, operation.entry, nbc_calls);
             const coll::Choice choice = choice_by_info(p);
-            begin(p, operation.entry, &choice);
+            begin(p, operation.entry, nbc_calls, &choice);
         };
         if (take_over(what, Form::nonblocking, comm, prepare, use)) code = nbc_code_of(native(&operation.native));
     } catch (const std::exception& error) {
@@ -142,7 +142,7 @@ int start_nbc_again(MPI_Comm comm, NBC_Handle* handle, Prepare&& prepare, Native
     const Timed timed(Phase::start);
     loom_nbc_operation& operation = take_nbc_operation();
     try {
-        operation.entry.request = last.comm->group->start(last.call, last.buffers, last.reduction);
+        operation.entry.request = last.comm->group->start(last.call, last.buffers, last.reduction, nullptr, nbc_calls);
         activate(operation.entry, *last.comm);
         library().account.taken(what, Form::nonblocking);
     } catch (const std::exception& error) {

@@ -210,7 +210,7 @@ int NBC_Start(NBC_Handle* handle, MPI_Comm comm, NBC_Schedule* schedule) {
             PlanOfSchedule(what, choice.comm->size, loom::Rank(choice.comm->rank)).write());
         what.call_back = {run_call, nullptr, 1, false};
         if (what.calls_mpi && !library().threads) library().world->set_progress(loom::coll::Progress::manual);
-        loom::coll::Request request = choice.comm->group->start(std::move(plan), {}, &what.call_back);
+        loom::coll::Request request = choice.comm->group->start(std::move(plan), {}, &what.call_back, nbc_calls);
         loom_nbc_operation& operation = take_nbc_operation();
         operation.entry.calls_mpi = what.calls_mpi;
         operation.entry.request = std::move(request);

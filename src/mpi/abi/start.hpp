@@ -21,8 +21,13 @@ struct Choice {
 
 [[nodiscard]] Preparation::Lists& empty_lists();
 
+// Non-blocking calls match non-blocking ones, blocking calls blocking ones (MPI 4.0, 6.12), and LibNBC's its own: a
+// program may call them in different orders on different ranks.
+inline constexpr coll::Series nonblocking_calls = coll::Series::first, blocking_calls = coll::Series::second,
+                              nbc_calls = coll::Series::third;
+
 // The preparation, settled, as an operation under way or kept. `choice` may be null; between two groups there is none.
-void begin(Preparation& p, Entry& entry, const coll::Choice* choice = nullptr);
+void begin(Preparation& p, Entry& entry, coll::Series series, const coll::Choice* choice = nullptr);
 void keep(Preparation& p, Entry& entry);
 
 // Nothing when it was taken over: `use(Preparation&)` got it ready.
@@ -56,7 +61,7 @@ int start_nonblocking(Operation what, MPI_Comm handle, MPI_Request* request, Pre
         const auto use = [&](Preparation& p) {
             Entry& entry = take_entry();
             try {
-                begin(p, entry);
+                begin(p, entry, nonblocking_calls);
             } catch (...) {
                 put_back(entry);
                 throw;
@@ -97,7 +102,8 @@ int run_blocking(Operation what, MPI_Comm handle, Prepare&& prepare, Native&& na
     } else {
         Entry entry;
         try {
-            if (!take_over(what, Form::blocking, handle, prepare, [&](Preparation& p) { begin(p, entry); })) {
+            if (!take_over(what, Form::blocking, handle, prepare,
+                           [&](Preparation& p) { begin(p, entry, blocking_calls); })) {
                 until([&] {
                     const Guard guard;
                     return completed(entry);

@@ -67,7 +67,7 @@ static void unfinished(void) {
         expect(NBC_Test(&handle, &flag, &status) == NBC_OK && flag == NBC_CONTINUE, "a barrier without the others");
         expect(NBC_Testold(&handle) == NBC_CONTINUE, "a barrier without the others");
     }
-    PMPI_Barrier(MPI_COMM_WORLD); /* MPI's own: ours would be the barrier that rank 0 has begun */
+    MPI_Barrier(MPI_COMM_WORLD); /* another barrier than the one that rank 0 has begun */
     if (rank != 0) NBC_Ibarrier(MPI_COMM_WORLD, &handle);
     finish(NBC_OK, &handle, "the barrier");
 }

@@ -163,6 +163,22 @@ void blocking_collective_while_broadcasting(const Wardrobe&) {
     expect(data.back() == 5, "the broadcast is wrong");
 }
 
+// Blocking and non-blocking calls match among themselves: rank 0 begins the non-blocking one first, the others last.
+void blocking_and_nonblocking_in_different_orders(const Wardrobe&) {
+    const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+    int one = 1, sum = 0, highest = 0;
+    MPI_Request request = MPI_REQUEST_NULL;
+    MPI_Comm copy = MPI_COMM_NULL;
+    if (rank == 0) MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Allreduce(&rank, &highest, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (rank != 0) MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(sum == size && highest == size - 1, "calls of two kinds were matched");
+    MPI_Comm_free(&copy);
+}
+
 void communicators_made_while_broadcasting(const Wardrobe&) {
     const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
     MPI_Comm first = MPI_COMM_NULL, second = MPI_COMM_NULL;
@@ -383,6 +399,7 @@ const std::vector<Scenario>& scenarios() {
         {"windows_while_broadcasting", windows_while_broadcasting, 2},
         {"receive_while_broadcasting", receive_while_broadcasting, 2},
         {"blocking_collective_while_broadcasting", blocking_collective_while_broadcasting, 1},
+        {"blocking_and_nonblocking_in_different_orders", blocking_and_nonblocking_in_different_orders, 1},
         {"communicators_made_while_broadcasting", communicators_made_while_broadcasting, 1},
         {"many_communicators", many_communicators, 1},
         {"duplicates_in_the_background", duplicates_in_the_background, 1},
