@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Job{"mpich", 2, 0, "--scenario sends_finished_beside_an_early_message", "LOOM_PROGRESS=manual"},
                     Job{"mpich", 2, 0, "--scenario windows_closed_while_waiting", "LOOM_PROGRESS=manual"},
                     Job{"mpich", 3, 0, "--scenario windows_closed_while_waiting", "LOOM_PROGRESS=thread"},
+                    Job{"mpich", 2, 0, "--scenario window_tested_behind_a_barrier", "LOOM_PROGRESS=manual"},
                     Job{"mpich", 2, 0, "--scenario wide_receive_while_broadcasting", "LOOM_PROGRESS=manual"},
                     Job{"openmpi", 4, 0, "--scenario neighbours_of_few",
                         "LOOM_COLL=neighbour_alltoall=distance,neighbour_allgather=distance"}),

@@ -188,6 +188,9 @@ int report_failure(MPI_Comm comm, const std::exception& error);
 // Moves Loomband's operations forward; false when nothing happened.
 bool advance();
 
+// Moves messages of the MPI library's own forward.
+void look_at_mpi();
+
 // What to do between two fruitless looks at Loomband: now and then MPI's turn, then the core for others.
 class Pace {
 public:

@@ -131,6 +131,7 @@ void close() {
     all.comms.each([](Comm& comm) { comm.group.reset(); });
     all.world.reset();
     all.transport.reset();
+    all.silent = MPI_COMM_NULL;  // the bootstrap's
     all.bootstrap.reset();
     all.remark = after_finalize;
 }

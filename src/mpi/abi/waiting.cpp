@@ -10,13 +10,6 @@ namespace {
 // Fruitless looks at Loomband between two at MPI: a look at MPI costs several of ours.
 constexpr std::uint32_t looks_between = 16;
 
-// Nobody sends on that communicator, so the probe never answers from a queue before it has made progress; and it has
-// all ranks, since MPICH looks at no network for MPI_COMM_SELF.
-void look_at_mpi() {
-    int flag = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, library().silent, &flag, MPI_STATUS_IGNORE);
-}
-
 bool done(Entry& entry) {
     const Guard guard;
     return completed(entry);
@@ -186,6 +179,14 @@ int start_one(Entry& entry) {
 }
 
 }  // namespace
+
+// Nobody sends on that communicator, so the probe never answers from a queue before it has made progress; and it has
+// all ranks, since MPICH looks at no network for MPI_COMM_SELF.
+void look_at_mpi() {
+    if (library().silent == MPI_COMM_NULL) return;
+    int flag = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, library().silent, &flag, MPI_STATUS_IGNORE);
+}
 
 bool advance() {
     Library& all = library();

@@ -134,6 +134,35 @@ void windows_closed_while_waiting(const Wardrobe&) {
     MPI_Win_free(&window);
 }
 
+// Once everybody is out of a collective behind it, the end of an access epoch is seen by the first test.
+void window_tested_behind_a_barrier(const Wardrobe&) {
+    const int rank = rank_in(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+    int shown = 0, flag = 0;
+    MPI_Win window = MPI_WIN_NULL;
+    MPI_Group all = MPI_GROUP_NULL, partners = MPI_GROUP_NULL;
+    MPI_Win_create(&shown, sizeof shown, sizeof shown, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_get_group(window, &all);
+    const int first = 0;
+    if (rank == 0) {
+        MPI_Group_excl(all, 1, &first, &partners);
+        MPI_Win_start(partners, 0, window);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_complete(window);
+    } else if (size > 1) {
+        MPI_Group_incl(all, 1, &first, &partners);
+        MPI_Win_post(partners, 0, window);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) {
+        MPI_Win_test(window, &flag);
+        expect(flag != 0, "the epoch has not ended");
+    }
+    MPI_Group_free(&partners);
+    MPI_Group_free(&all);
+    MPI_Win_free(&window);
+}
+
 // A window in which rank 0 waits until the last has opened it, too.
 void windows_while_broadcasting(const Wardrobe&) {
     int shown = 0;
@@ -396,6 +425,7 @@ const std::vector<Scenario>& scenarios() {
         {"sends_finished_while_waiting", sends_finished_while_waiting, 2},
         {"sends_finished_beside_an_early_message", sends_finished_beside_an_early_message, 2},
         {"windows_closed_while_waiting", windows_closed_while_waiting, 2},
+        {"window_tested_behind_a_barrier", window_tested_behind_a_barrier, 2},
         {"windows_while_broadcasting", windows_while_broadcasting, 2},
         {"receive_while_broadcasting", receive_while_broadcasting, 2},
         {"blocking_collective_while_broadcasting", blocking_collective_while_broadcasting, 1},

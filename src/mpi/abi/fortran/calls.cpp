@@ -97,6 +97,7 @@ using loom::mpi::fortran::call;
     F(win_create_dynamic, Win_create_dynamic, 3) F(win_allocate, Win_allocate, 6) \
     F(win_allocate_shared, Win_allocate_shared, 6) F(win_free, Win_free, 1) \
     F(win_fence, Win_fence, 2) F(win_start, Win_start, 3) F(win_complete, Win_complete, 1) F(win_wait, Win_wait, 1) \
+    F(win_test, Win_test, 2) \
     F(win_lock, Win_lock, 4) F(win_lock_all, Win_lock_all, 2) F(win_unlock, Win_unlock, 2) \
     F(win_unlock_all, Win_unlock_all, 1) F(win_flush, Win_flush, 2) F(win_flush_all, Win_flush_all, 1) \
     F(win_flush_local, Win_flush_local, 2) F(win_flush_local_all, Win_flush_local_all, 1) \
