@@ -94,6 +94,8 @@ std::string Account::table(std::uint32_t ranks, std::string_view remark) const {
     if (all.not_asked != 0)
         text += fmt::format("{} were blocking, and left to the MPI library: --no-blocking or LOOM_MPI_BLOCKING=0\n",
                             all.not_asked);
+    else if (all.calls() != 0)
+        text += "blocking collectives are taken over like the others; --no-blocking leaves them to the MPI library\n";
     if (!remark.empty()) text += fmt::format("not in use: {}\n", remark);
     Table table({{"calls of"}, {"taken over", Align::right}, {"handed back", Align::right}, {"why"}});
     each_function([&](Operation operation, Form form) {

@@ -25,9 +25,13 @@ TEST(Account, CountsBlockingCallsThatWereNotAskedFor) {
     EXPECT_EQ(json["share_taken_over"], 0.375);
     EXPECT_EQ(json["share_of_asked_for"], 0.75);
     EXPECT_EQ(json["blocking_not_asked_for"], 4);
+    EXPECT_THAT(table, testing::Not(HasSubstr("are taken over like the others")));
 }
 
 TEST(Account, ClaimsNothingWhereNothingWasCalledOrAskedFor) {
+    Account others;
+    others.taken(Operation::allreduce, Form::nonblocking);
+    EXPECT_THAT(others.table(2, ""), HasSubstr("blocking collectives are taken over like the others"));
     Account blocking;
     blocking.handed_back(Operation::allreduce, Form::blocking, Reason::not_asked);
 
