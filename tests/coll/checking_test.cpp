@@ -1,4 +1,4 @@
-// LOOM_COLL_CHECK: ranks that call different things are told so, instead of waiting for each other or mixing data.
+// LOOM_COLL_CHECK: ranks that call different things get an error, instead of waiting for each other or mixing data.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ protected:
     void SetUp() override { setenv("LOOM_COLL_CHECK", "1", 1); }
     void TearDown() override { unsetenv("LOOM_COLL_CHECK"); }
 
-    // What every rank is told.
+    // The error of every rank.
     template <class Body>
     static std::vector<std::string> told(std::uint32_t ranks, Body&& body) {
         std::vector<std::string> said(ranks);

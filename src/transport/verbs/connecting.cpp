@@ -25,8 +25,7 @@ constexpr std::uint64_t default_ring = 128 << 10, default_eager = 16 << 10;
 // To another host a question and its answer take longer than to copy some more, and need a thread at both ends.
 constexpr std::uint64_t default_far_ring = 512 << 10, default_far_eager = 64 << 10;
 constexpr std::uint64_t rings_together = 64 << 20;  // bytes for the rings of all peers, at most
-constexpr std::uint64_t rings_kept = 2;  // of early messages so many rings full are kept: a rank that is a little late
-                                         // costs its peers nothing
+constexpr std::uint64_t rings_kept = 2;  // rings full of early messages: a rank that is a little late costs nothing
 
 // What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
 struct Card {

@@ -50,7 +50,7 @@ void VerbsTransport::rest() {
     }
 }
 
-// It is only noted, as completions are: whoever makes room for a request is in the midst of something.
+// Only notes it, as note_completions() does: the caller may be in the middle of a send.
 void VerbsTransport::hear_of_losses() {
     const auto gone = bootstrap_.lost();
     if (!gone || *gone == me_ || gone->value >= peers_.size()) return;

@@ -40,7 +40,7 @@ void MpiTransport::take_message(Rank from, const Header& header, std::span<const
     finish(*message, fits ? Message::Outcome::done : Message::Outcome::mismatched);
 }
 
-// The sender is told now and then, well before it runs out.
+// Gives credit back to the sender, well before it runs out.
 void MpiTransport::use_up(Rank from, std::uint64_t bytes) {
     Peer& peer = peers_[from.value];
     peer.used_of_its += sizeof(Header) + bytes;
