@@ -149,7 +149,7 @@ LOOM_NBC_PROFILED(Ibcast_inter,
                   (void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, NBC_Handle* handle));
 
 /* A block to and from each neighbour of a communicator with a topology, in the order of MPI's neighbour collectives;
- * with `sendbuf` = `recvbuf` or MPI_IN_PLACE as either, received blocks take the place of those that were sent. Ixchg
+ * with `sendbuf` = `recvbuf`, or MPI_IN_PLACE as either, received blocks replace the sent ones. Ixchg
  * is Ialltoall by its first name. Without displacements (w) blocks lie one behind the other. */
 LOOM_NBC_PROFILED(Ineighbor_xchg, (NBC_CONST void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                    int recvcount, MPI_Datatype recvtype, MPI_Comm comm, NBC_Handle* handle));

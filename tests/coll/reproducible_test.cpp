@@ -18,7 +18,7 @@
 namespace loom::coll {
 namespace {
 
-// Ranks that seem to run on so many hosts, in turns.
+// Ranks that seem to run on several hosts: rank i on host i modulo `hosts`.
 class Spread final : public Wrapped {
 public:
     Spread(transport::Transport& inner, std::uint32_t hosts) : Wrapped(inner) {

@@ -1,6 +1,6 @@
 // The account that `loom mpi run --report` owes its user, where nobody gives it. LOOM_MPI_REPORT_OWED names a file that
-// begins with the number of the process that loom became; whoever sees the account given removes it. Processes that
-// know why there may be none add a line, and the first process says it when it ends: by then its ranks have ended.
+// begins with the number of the process that loom became. A process that sees the account given removes it. Processes
+// that know why there may be none add a line, and the first process says it when it ends: by then its ranks have ended.
 #include <fcntl.h>
 #include <unistd.h>
 
