@@ -122,7 +122,8 @@ Plan make_plan(const Algorithm& algorithm, const Group& group, const Call& call,
 class WholeSchedule {
 public:
     explicit WholeSchedule(std::uint32_t ranks) : builder_(ranks) {}
-    void add(const Writer& writer) {
+    // What one rank has; the writer's memory serves the next.
+    void add(Writer& writer) {
         for (const traffic::Op& op : writer.ops_) builder_.add(writer.me_, op);
         for (std::size_t i = 0; i < writer.ops_.size(); ++i) {
             const Places& places = writer.places_[i];
@@ -130,6 +131,11 @@ public:
             in_scratch_.push_back(memory.buffer == Buffer::scratch);
         }
         for (const Writer::Edge& edge : writer.edges_) builder_.require(writer.me_, edge.later, edge.earlier);
+        writer.ops_.clear();
+        writer.places_.clear();
+        writer.edges_.clear();
+        writer.scratch_ = 0;
+        ++writer.me_.value;
     }
     Whole finish() { return {builder_.build(), std::move(in_scratch_)}; }
 
@@ -149,11 +155,11 @@ Whole whole(const Algorithm& algorithm, const Group& group, std::span<const Call
             fmt::format("a schedule of {} ranks needs one call or as many, not {}", group.size, call_of.size()));
     WholeSchedule parts(group.size);
     Group one = group;
+    Writer writer(group.size, Rank{0});
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
         const Call& call = call_of[call_of.size() == 1 ? 0 : rank];
         one.me = Rank{rank};
         check(algorithm, one, call);
-        Writer writer(group.size, one.me);
         algorithm.write(one, call, tuning, writer);
         parts.add(writer);
     }

@@ -392,7 +392,8 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     // hides. And the work of others does not hide bytes: cores that move some get in each other's way in their memory.
     std::vector<Predictor::Effort> efforts(static_cast<std::size_t>(near - all.begin()));
     std::int64_t least = INT64_MAX;
-    for (std::size_t i = 0; i < efforts.size() && charges.host_cores != 0; ++i) {
+    const bool compares = charges.host_cores != 0 && efforts.size() > 1;
+    for (std::size_t i = 0; i < efforts.size() && compares; ++i) {
         efforts[i] = predictor.effort(*all[i].algorithm, all[i].tuning);
         least = std::min(least, efforts[i].work);
     }
@@ -401,7 +402,7 @@ std::vector<Candidate> candidates(const Group& group, const Call& call, const mo
     for (auto each = all.begin(); each != near; ++each) {
         const Predictor::Effort& effort = efforts[static_cast<std::size_t>(each - all.begin())];
         const std::pair<std::int64_t, std::uint64_t> work{effort.depth, each->operations};
-        if (effort.work / 3 * 2 > least || (simplest != near && work >= fewest)) continue;
+        if ((compares && effort.work / 3 * 2 > least) || (simplest != near && work >= fewest)) continue;
         simplest = each;
         fewest = work;
     }

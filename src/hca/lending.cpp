@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
-#include <cstdio>
 #include <utility>
 
 #include "hca/api.hpp"
@@ -32,39 +31,31 @@ std::uint64_t inode_of(int fd) {
     return fstat(fd, &file) == 0 && S_ISFIFO(file.st_mode) ? file.st_ino : 0;
 }
 
-// The same file once more, with flags that are ours alone.
-int reopen(int fd, int flags) {
-    char path[40];
-    std::snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return ::open(path, flags | O_CLOEXEC | O_NONBLOCK);
-}
-
-// One descriptor for both ends: programs may have few.
 Peer::Pipe make_pipe() {
     Peer::Pipe made;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return made;
-    made.fd = reopen(ends[0], O_RDWR);
-    ::close(ends[0]);
-    ::close(ends[1]);
-    if (made.fd < 0) return made;
+    made.fd = ends[0];
+    made.into = ends[1];
     made.inode = inode_of(made.fd);
     made.pages = static_cast<std::uint32_t>(std::max(0, fcntl(made.fd, F_GETPIPE_SZ)) / static_cast<int>(page));
     return made;
 }
 
-// The peer's pipe, as a descriptor of ours that never waits, whatever the peer does with its own. Negative: it cannot
-// be had.
+// The reading end of the peer's pipe, which never waits. It is shared with the peer: one of our own would have to be
+// opened by name, which takes as long as three reads. Negative: it cannot be had.
 int fetch_pipe(const Peer& peer, Peer::Pipe& pipe, std::uint64_t fd, std::uint64_t inode) {
     if (pipe.inode == inode && pipe.fd >= 0) return pipe.fd;
-    if (pipe.fd >= 0) ::close(pipe.fd);
-    pipe.fd = -1;
+    pipe.close();
     pipe.inode = inode;
     const int theirs = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(fd), 0));
     if (theirs < 0) return -1;
-    if (inode != 0 && inode_of(theirs) == inode) pipe.fd = reopen(theirs, O_RDONLY);
-    ::close(theirs);
-    return pipe.fd;
+    const int flags = fcntl(theirs, F_GETFL);
+    if (inode == 0 || inode_of(theirs) != inode || flags < 0 || (flags & O_NONBLOCK) == 0) {
+        ::close(theirs);
+        return -1;
+    }
+    return pipe.fd = theirs;
 }
 
 }  // namespace
@@ -118,7 +109,7 @@ std::uint32_t Engine::lend(Qp& qp, std::span<const std::uint8_t> memory) {
     Peer::Pipe& pipe = *found;
     if (pipe.pages < needed / 2) return 0;  // it would not be worth it
     const iovec whole{const_cast<std::uint8_t*>(memory.data()), memory.size()};
-    const ssize_t in_pipe = vmsplice(pipe.fd, &whole, 1, SPLICE_F_NONBLOCK);
+    const ssize_t in_pipe = vmsplice(pipe.into, &whole, 1, SPLICE_F_NONBLOCK);
     if (in_pipe <= 0) {
         if (in_pipe < 0 && errno == EAGAIN) close_pipe(pipe);  // its reader only said that it is empty
         return 0;
@@ -161,8 +152,7 @@ void Engine::take_back(Qp& qp, std::uint32_t loan) {
 
 void Engine::close_pipe(Peer::Pipe& pipe) {
     pipe_pages -= pipe.pages;
-    ::close(pipe.fd);
-    pipe = {};
+    pipe.close();
 }
 
 void Engine::end_loans(Qp& qp) {
@@ -205,8 +195,8 @@ std::uint64_t read_lent(Peer& peer, std::uint64_t address, std::uint64_t most, I
     const Found lent = first_lent(peer, address, most);
     if (lent.address != address) return 0;
     Peer::Pipe& theirs = peer.theirs[lent.which];
-    theirs.number = lent.number;  // whatever comes of it, it is not tried again
     const int pipe = fetch_pipe(peer, theirs, lent.fd, lent.inode);
+    theirs.number = lent.number;  // whatever comes of it, it is not tried again
     if (pipe < 0) return 0;
     std::uint64_t done = 0;
     while (done < lent.length) {

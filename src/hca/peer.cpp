@@ -196,11 +196,14 @@ std::uint32_t Peer::close_pipes() {
     std::uint32_t pages = 0;
     for (const Pipe& pipe : ours) pages += pipe.pages;
     for (auto* pipes : {&ours, &theirs})
-        for (Pipe& pipe : *pipes) {
-            if (pipe.fd >= 0) ::close(pipe.fd);
-            pipe = {};
-        }
+        for (Pipe& pipe : *pipes) pipe.close();
     return pages;
+}
+
+void Peer::Pipe::close() {
+    for (const int each : {fd, into})
+        if (each >= 0) ::close(each);
+    *this = {};
 }
 
 void Peer::forget_mappings() {

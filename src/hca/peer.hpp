@@ -54,12 +54,14 @@ struct Peer {
 
     // Pipes for what is lent to it and by it, one for each Lending (lending.cpp).
     struct Pipe {
-        int fd = -1;  // of ours both ends
+        int fd = -1;    // to read from
+        int into = -1;  // to lend into, of ours
         std::uint64_t inode = 0;
         std::uint32_t qpn = 0;    // whose loan it is
         std::uint32_t pages = 0;  // that have room
-        std::uint64_t number =
-            0;  // of ours: what is lent in it now, 0 when it is free; of theirs: the last that was tried
+        // Of ours: what is lent in it now, 0 when it is free; of theirs: the last that was tried.
+        std::uint64_t number = 0;
+        void close();
     };
     std::array<Pipe, lendings> ours, theirs;
     std::uint32_t close_pipes();           // the pages that ours had room for

@@ -1,7 +1,10 @@
 #include "loom/model/walk.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
+#include <memory_resource>
 
 #include "loom/base/error.hpp"
 
@@ -194,22 +197,25 @@ private:
     void release(OpIndex op, bool on_start, Time when);
     void begin_freed();
 
+    // Small schedules are walked by the dozen when an algorithm is chosen: a quarter of the time went to the heap.
+    std::array<std::byte, 16384> room_;
+    std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
     const traffic::Schedule& schedule_;
     const Charges& c_;
     std::span<const std::uint32_t> hosts_;
     std::span<const std::uint8_t> shared_;
-    std::vector<std::uint32_t> large_sends_, large_receives_;  // by rank
+    std::pmr::vector<std::uint32_t> large_sends_{&memory_}, large_receives_{&memory_};  // by rank
     std::uint32_t cpus_ = 1, nics_ = 1;
-    std::vector<State> ops_;
+    std::pmr::vector<State> ops_{&memory_};
     std::vector<Span> spans_;
-    std::vector<Core> cores_;
-    std::vector<Time> out_, in_;
-    std::vector<Time> host_cores_;
-    std::vector<List> posted_, waiting_;        // by receiver
-    std::vector<std::vector<Waiting>> queues_;  // those of the hosts last
+    std::pmr::vector<Core> cores_{&memory_};
+    std::pmr::vector<Time> out_{&memory_}, in_{&memory_};
+    std::pmr::vector<Time> host_cores_{&memory_};
+    std::pmr::vector<List> posted_{&memory_}, waiting_{&memory_};   // by receiver
+    std::pmr::vector<std::pmr::vector<Waiting>> queues_{&memory_};  // those of the hosts last
     std::uint32_t first_of_hosts_ = 0;
-    std::vector<Event> events_;
-    std::vector<OpIndex> freed_;
+    std::pmr::vector<Event> events_{&memory_};
+    std::pmr::vector<OpIndex> freed_{&memory_};
     std::uint64_t numbers_ = 0;
     std::size_t open_;
 };
@@ -223,6 +229,8 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
         nics_ = std::max<std::uint32_t>(nics_, op.nic + 1u);
     }
     ops_.resize(schedule.size());
+    events_.reserve(schedule.size());
+    freed_.reserve(schedule.size());
     spans_.resize(schedule.size());
     cores_.resize(ranks * cpus_);
     std::uint32_t host_count = 1;
@@ -320,7 +328,7 @@ bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uin
         }
     }
     if (free <= event.time) return false;
-    std::vector<Waiting>& waiting = queues_[queue];
+    std::pmr::vector<Waiting>& waiting = queues_[queue];
     waiting.push_back({event.number, event.about, event.what});
     std::push_heap(waiting.begin(), waiting.end(), std::greater<>{});
     if (waiting.front().number == event.number) push({free, event.number, queue, What::wake});
@@ -329,7 +337,7 @@ bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uin
 
 // One that is no longer the first was overtaken, or has had its turn.
 void Walk::wake(const Event& event) {
-    std::vector<Waiting>& waiting = queues_[event.about];
+    std::pmr::vector<Waiting>& waiting = queues_[event.about];
     if (waiting.empty() || waiting.front().number != event.number) return;
     const Waiting first = waiting.front();
     std::pop_heap(waiting.begin(), waiting.end(), std::greater<>{});
@@ -518,8 +526,9 @@ void Walk::begin_freed() {
         const OpKind kind = schedule_.op(op).kind;
         return std::uint64_t{ops_[op].rank} << 2 | (kind == OpKind::send ? 0u : kind == OpKind::receive ? 1u : 2u);
     };
-    if (freed_.size() > 1)
-        std::stable_sort(freed_.begin(), freed_.end(), [&](OpIndex a, OpIndex b) { return order(a) < order(b); });
+    const auto is_before = [&](OpIndex a, OpIndex b) { return order(a) < order(b); };
+    if (!std::is_sorted(freed_.begin(), freed_.end(), is_before))
+        std::stable_sort(freed_.begin(), freed_.end(), is_before);
     for (const OpIndex index : freed_) {
         const Op& op = schedule_.op(index);
         const std::uint32_t rank = ops_[index].rank;
