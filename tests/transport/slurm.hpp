@@ -102,8 +102,7 @@ private:
                             {"PATH", std::string(std::getenv("PATH")) + ":/usr/sbin:/sbin"}};
         const transport::launching::Pipe nothing = transport::launching::make_pipe();
         what.socket = nothing.read.number();
-        const transport::launching::Descriptor said(
-            ::open(folder_.file("said").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+        const Descriptor said(::open(folder_.file("said").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
         what.output = what.error = said.number();
         sigemptyset(&what.signals);
         return transport::launching::start(what);

@@ -12,6 +12,10 @@ namespace loom::transport {
 // What a receive and a send must have in common besides their ranks. Whoever uses a transport divides the bits.
 using Tag = Id<struct MessageTagTag, std::uint64_t>;
 
+// A large message under way, as the verbs transport names it to the other rank.
+using TransferId = Id<struct TransferIdTag, std::uint64_t>;
+inline constexpr TransferId no_transfer{0};
+
 // A rank ended, or can no longer be reached.
 class RankLost : public Error {
 public:
@@ -43,10 +47,11 @@ struct Message {
 
     // The rest belongs to the transport while the operation is pending.
     Rank peer;
+    std::uint32_t pieces = 0;  // of its data, that are under way
     Tag tag;
     std::byte* data = nullptr;
     std::uint64_t bytes = 0;
-    std::uint64_t note = 0;
+    TransferId transfer;  // no_transfer: it needs none, or has none yet
     Message* next = nullptr;
     Message* previous = nullptr;
 };

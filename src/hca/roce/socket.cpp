@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hca/roce/gid.hpp"
+#include "loom/base/descriptor.hpp"
 #include "loom/base/error.hpp"
 
 // Newer than some C libraries' headers; the numbers are the kernel's interface.
@@ -44,31 +45,14 @@ constexpr std::uint8_t usual_hop_limit = 64;
     throw IoError(what + ": " + std::strerror(errno));
 }
 
-class Descriptor {
-public:
-    explicit Descriptor(int fd = -1) : fd_(fd) {}
-    ~Descriptor() {
-        if (fd_ >= 0) close(fd_);
-    }
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    Descriptor& operator=(Descriptor&& other) noexcept {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    [[nodiscard]] int get() const { return fd_; }
-
-private:
-    int fd_;
-};
-
 bool set(const Descriptor& socket, int level, int name, int value) {
-    return setsockopt(socket.get(), level, name, &value, sizeof value) == 0;
+    return setsockopt(socket.number(), level, name, &value, sizeof value) == 0;
 }
 
 Descriptor bound_socket(const Address& address, const EndpointOptions& options) {
     const bool ipv4 = family(address.ip) == Family::ipv4;
     Descriptor socket(::socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
-    if (socket.get() < 0) refuse("no socket for RoCE");
+    if (socket.number() < 0) refuse("no socket for RoCE");
     if (!set(socket, SOL_SOCKET, SO_REUSEPORT, 1)) refuse("RoCE port cannot be shared");
     const int in = static_cast<int>(std::min<std::size_t>(options.receive_bytes, 1u << 30));
     const int out = static_cast<int>(std::min<std::size_t>(options.send_bytes, 1u << 30));
@@ -101,7 +85,7 @@ Descriptor bound_socket(const Address& address, const EndpointOptions& options) 
         set(socket, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1);
     }
     const SocketAddress name = to_socket_address(address);
-    if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.storage), name.size) != 0)
+    if (bind(socket.number(), reinterpret_cast<const sockaddr*>(&name.storage), name.size) != 0)
         refuse("RoCE address " + to_string(address.ip) + " port " + std::to_string(address.port));
     return socket;
 }
@@ -109,7 +93,7 @@ Descriptor bound_socket(const Address& address, const EndpointOptions& options) 
 Address bound_address(const Descriptor& socket) {
     sockaddr_storage storage{};
     socklen_t size = sizeof storage;
-    if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) refuse("RoCE address");
+    if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) refuse("RoCE address");
     return from_socket_address(storage);
 }
 
@@ -231,7 +215,7 @@ struct Endpoint::State {
         if (family(local.ip) == Family::ipv4) {
             ip_mreqn request{};
             request.imr_ifindex = static_cast<int>(interface);
-            setsockopt(socket.get(), IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request);
+            setsockopt(socket.number(), IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof request);
         } else {
             set(socket, IPPROTO_IPV6, IPV6_MULTICAST_IF, static_cast<int>(interface));
         }
@@ -321,7 +305,7 @@ const Address& Endpoint::local() const {
     return state_->local;
 }
 int Endpoint::fd() const {
-    return state_->socket.get();
+    return state_->socket.number();
 }
 Offload Endpoint::offload() const {
     return state_->options.offload;
@@ -341,7 +325,7 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
         const auto chunk = state.prepare(to, name, envelope, packets.subspan(taken), offload);
         for (std::size_t at = 0; at < chunk.messages;) {
             ++counters.send_calls;
-            const int sent = sending.give(state.socket.get(), at, chunk.messages - at);
+            const int sent = sending.give(state.socket.number(), at, chunk.messages - at);
             if (sent > 0) {
                 for (const std::size_t end = at + static_cast<std::size_t>(sent); at < end; ++at) {
                     counters.sent_packets += sending.packets_in[at];
@@ -371,7 +355,7 @@ std::size_t Endpoint::send(const Destination& to, std::span<const Outgoing> pack
 }
 
 bool Endpoint::await_room(int most_ms) const {
-    pollfd socket{state_->socket.get(), POLLOUT, 0};
+    pollfd socket{state_->socket.number(), POLLOUT, 0};
     return ::poll(&socket, 1, most_ms) > 0;
 }
 
@@ -446,7 +430,7 @@ std::size_t Endpoint::State::receive_from(const Descriptor& from, const Gid& des
     while (packets < budget) {
         const std::size_t asked = receiving.ask;
         ++counters.receive_calls;
-        const int result = receiving.take(from.get(), asked);
+        const int result = receiving.take(from.number(), asked);
         if (result < 0 && errno != EAGAIN && errno != EINTR) ++counters.receive_errors;
         const auto count = static_cast<std::size_t>(std::max(result, 0));
         receiving.ask = count == asked ? std::min(2 * asked, receive_messages) : std::max<std::size_t>(count, 1);
@@ -486,7 +470,7 @@ int Endpoint::join(const Gid& group) {
     for (Group& known : state.groups) {
         if (known.ip != ip) continue;
         ++known.joined;
-        return known.socket.get();
+        return known.socket.number();
     }
     const Address address{ip, state.local.port, state.interface};
     Group added{ip, bound_socket(address, state.options), 1};
@@ -494,10 +478,10 @@ int Endpoint::join(const Gid& group) {
     request.gr_interface = state.interface;
     request.gr_group = to_socket_address(address).storage;
     const int level = family(ip) == Family::ipv4 ? IPPROTO_IP : IPPROTO_IPV6;
-    if (setsockopt(added.socket.get(), level, MCAST_JOIN_GROUP, &request, sizeof request) != 0)
+    if (setsockopt(added.socket.number(), level, MCAST_JOIN_GROUP, &request, sizeof request) != 0)
         refuse("multicast group " + to_string(ip));
     state.groups.push_back(std::move(added));
-    return state.groups.back().socket.get();
+    return state.groups.back().socket.number();
 }
 
 void Endpoint::leave(const Gid& group) {

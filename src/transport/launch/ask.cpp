@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "loom/base/descriptor.hpp"
 #include "loom/base/error.hpp"
-#include "transport/launch/descriptor.hpp"
 
 namespace loom::transport {
 
@@ -46,7 +46,7 @@ private:
     [[noreturn]] static void fail(const char* what) {
         throw IoError(std::string("cannot ") + what + " an answer of the ranks: " + std::strerror(errno));
     }
-    launching::Descriptor memory_;
+    Descriptor memory_;
 };
 
 }  // namespace

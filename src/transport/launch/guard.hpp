@@ -4,7 +4,7 @@
 
 #include <sys/types.h>
 
-#include "transport/launch/descriptor.hpp"
+#include "loom/base/descriptor.hpp"
 
 namespace loom::transport::launching {
 

@@ -10,9 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "transport/launch/descriptor.hpp"
+#include "loom/base/descriptor.hpp"
 
 namespace loom::transport::launching {
+
+struct Pipe {
+    Descriptor read;
+    Descriptor write;
+};
 
 // Throws IoError.
 [[nodiscard]] Pipe make_pipe();

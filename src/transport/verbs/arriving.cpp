@@ -38,14 +38,13 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
         return true;
     }
     message.outcome = Message::Outcome::pending;
-    message.note = 0;
+    message.transfer = no_transfer;
     if (into.size() > peer.eager_limit) return receive_large(peer, message);
     peer.receives.push(message);
     return false;
 }
 
-// The reference of a large receive.
-std::uint64_t VerbsTransport::expect(Message& message) {
+TransferId VerbsTransport::expect(Message& message) {
     if (free_expected_.empty()) {
         free_expected_.push_back(static_cast<std::uint32_t>(expected_.size()));
         expected_.emplace_back();
@@ -61,18 +60,17 @@ std::uint64_t VerbsTransport::expect(Message& message) {
     expected.reads = 0;
     expected.lent = false;
     ++large_receives_;
-    const std::uint64_t reference = std::uint64_t{expected.generation} << 32 | slot;
-    message.note = reference + 1;
-    return reference;
+    message.transfer = id_of(slot, expected.generation);
+    return message.transfer;
 }
 
 // Says where the message may be written. It stays in the list of receives, so that a wrong length is noticed.
 bool VerbsTransport::receive_large(Peer& peer, Message& message) {
-    const std::uint64_t reference = expect(message);
-    const Registration& target = *expected_[reference & 0xffffffff].registration;
+    const TransferId receive = expect(message);
+    const Registration& target = *expected_[slot_of(receive)].registration;
     peer.receives.push(message);
     send_control(peer, Kind::ready, message.tag,
-                 Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, reference,
+                 Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes, target.mr->rkey, receive,
                        large_receives_, target.shared ? 1u : 0u, peer.advances_seen});
     return false;
 }
@@ -84,7 +82,7 @@ bool VerbsTransport::receive_advance(Peer& peer, std::deque<Unexpected>::iterato
     if (fits && loan.bytes != 0) (void)expect(message);  // may throw
     peer.unexpected.erase(early);
     if (!fits || loan.bytes == 0) {
-        send_control(peer, fits ? Kind::taken : Kind::unwanted, Tag{}, Reference{loan.reference});
+        send_control(peer, fits ? Kind::taken : Kind::unwanted, Tag{}, Reference{loan.loan});
         message.outcome = fits ? Message::Outcome::done : Message::Outcome::mismatched;
         return true;
     }
@@ -103,42 +101,41 @@ void VerbsTransport::take_advance(Peer& peer, Tag tag, const Loan& loan) {
     }
     if (message->bytes != loan.bytes) {
         peer.receives.remove(*message);
-        const std::uint64_t expected = message->note;
-        if (expected != 0) forget_expected(*message);
-        send_control(peer, Kind::unwanted, Tag{}, Reference{loan.reference});
+        const TransferId expected = message->transfer;
+        if (expected != no_transfer) forget_expected(*message);
+        send_control(peer, Kind::unwanted, Tag{}, Reference{loan.loan});
         // To an advance of a large message its `ready` belonged.
-        if (expected != 0 && loan.bytes <= peer.eager_limit)
-            send_control(peer, Kind::withdrawn, tag, Reference{expected - 1});
+        if (expected != no_transfer && loan.bytes <= peer.eager_limit)
+            send_control(peer, Kind::withdrawn, tag, Reference{expected});
         return finish(*message, Message::Outcome::mismatched);
     }
     if (loan.bytes == 0) {
         peer.receives.remove(*message);
-        send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
+        send_control(peer, Kind::taken, Tag{}, Reference{loan.loan});
         return finish(*message, Message::Outcome::done);
     }
-    if (message->note == 0) (void)expect(*message);
+    if (message->transfer == no_transfer) (void)expect(*message);
     meet(peer, loan, *message);
     take_completions();
 }
 
 // An advance and its receive, which is among the receives: starts to read, or asks the sender to write.
 void VerbsTransport::meet(Peer& peer, const Loan& loan, Message& message) {
-    const std::uint64_t reference = message.note - 1;
-    Expected& expected = expected_[reference & 0xffffffff];
+    Expected& expected = expected_[slot_of(message.transfer)];
     if (expected.registration->shared && loan.shared == 0) {
         // What comes next with its tag is for the next receive.
         peer.receives.remove(message);
         peer.reading.push(message);
         expected.lent = true;
-        return send_control(peer, Kind::rather, Tag{loan.reference},
+        return send_control(peer, Kind::rather, Tag{loan.loan.value},
                             Ready{reinterpret_cast<std::uint64_t>(message.data), message.bytes,
-                                  expected.registration->mr->rkey, reference, large_receives_, 1, 0});
+                                  expected.registration->mr->rkey, message.transfer, large_receives_, 1, 0});
     }
-    read(peer, reference & 0xffffffff, loan);
+    read(peer, slot_of(message.transfer), loan);
 }
 
 void VerbsTransport::forget_expected(const Message& message) {
-    const auto slot = static_cast<std::uint32_t>((message.note - 1) & 0xffffffff);
+    const std::uint32_t slot = slot_of(message.transfer);
     registrations_.release(*expected_[slot].registration);
     expected_[slot].message = nullptr;
     free_expected_.push_back(slot);
@@ -158,11 +155,11 @@ void VerbsTransport::take_part(std::uint64_t slot) {
 
 // The sender lets us read the message, or its first bytes, ourselves.
 void VerbsTransport::take_loan(Peer& peer, const Loan& loan) {
-    const std::uint64_t slot = loan.receive & 0xffffffff;
+    const std::uint32_t slot = slot_of(loan.receive);
     if (slot >= expected_.size()) return lose(peer, "it sent a loan to no receive");
     Expected& expected = expected_[slot];
-    if (expected.message == nullptr || expected.generation != loan.receive >> 32)  // of one that was given up
-        return send_control(peer, Kind::taken, Tag{}, Reference{loan.reference});
+    if (expected.message == nullptr || id_of(slot, expected.generation) != loan.receive)  // of one that was given up
+        return send_control(peer, Kind::taken, Tag{}, Reference{loan.loan});
     if (expected.message->peer != peer.rank || expected.lent || loan.bytes == 0 || loan.bytes > expected.message->bytes)
         return lose(peer, "it sent a loan to another receive");
     read(peer, slot, loan);
@@ -176,7 +173,7 @@ void VerbsTransport::read(Peer& peer, std::uint64_t slot, const Loan& loan) {
     peer.reading.push(*expected.message);
     expected.lent = true;
     expected.parts = loan.bytes == expected.message->bytes ? 1 : 2;
-    expected.loan = loan.reference;
+    expected.loan = loan.loan;
     expected.reads = static_cast<std::uint32_t>((loan.bytes + most_read_at_once - 1) / most_read_at_once);
     std::byte* const to = expected.message->data;
     const std::uint32_t key = expected.registration->mr->lkey;
@@ -196,15 +193,15 @@ void VerbsTransport::read(Peer& peer, std::uint64_t slot, const Loan& loan) {
 }
 
 // The message of a loan that is no longer one; null when there is none, and the peer is lost.
-Message* VerbsTransport::end_loan(Peer& peer, std::uint64_t reference) {
-    const std::uint64_t slot = reference & 0xffffffff;
-    if (slot >= lent_.size() || lent_[slot].message == nullptr || lent_[slot].generation != reference >> 32 ||
+Message* VerbsTransport::end_loan(Peer& peer, TransferId transfer) {
+    const std::uint32_t slot = slot_of(transfer);
+    if (slot >= lent_.size() || lent_[slot].message == nullptr || id_of(slot, lent_[slot].generation) != transfer ||
         lent_[slot].message->peer != peer.rank) {
         lose(peer, "it sent an answer to no loan");
         return nullptr;
     }
     Message* const message = lent_[slot].message;
-    forget_loan(peer, static_cast<std::uint32_t>(slot));
+    forget_loan(peer, slot);
     return message;
 }
 
@@ -216,30 +213,30 @@ void VerbsTransport::forget_loan(Peer& peer, std::uint32_t slot) {
     free_lent_.push_back(slot);
 }
 
-Message* VerbsTransport::end_advance(Peer& peer, std::uint64_t reference) {
-    const std::uint64_t slot = reference & 0xffffffff;
+Message* VerbsTransport::end_advance(Peer& peer, TransferId transfer) {
+    const std::uint32_t slot = slot_of(transfer);
     if (slot < lent_.size() && !lent_[slot].in_advance) {
         lose(peer, "it sent an answer to no advance");
         return nullptr;
     }
-    return end_loan(peer, reference);
+    return end_loan(peer, transfer);
 }
 
 // The receiver has read what it was lent.
-void VerbsTransport::take_back(Peer& peer, std::uint64_t reference) {
-    Message* const message = end_loan(peer, reference);
+void VerbsTransport::take_back(Peer& peer, TransferId transfer) {
+    Message* const message = end_loan(peer, transfer);
     if (message == nullptr) return;
     peer.unread &= ~kind_of_advance(*message);
     part_done(*message);
 }
 
-void VerbsTransport::take_unwanted(Peer& peer, std::uint64_t reference) {
-    if (Message* const message = end_advance(peer, reference)) end_send(*message, Message::Outcome::mismatched);
+void VerbsTransport::take_unwanted(Peer& peer, TransferId transfer) {
+    if (Message* const message = end_advance(peer, transfer)) end_send(*message, Message::Outcome::mismatched);
 }
 
 // One of the ways on which a message's data leaves us has come to its end.
 void VerbsTransport::part_done(Message& message) {
-    if (--message.note == 0) end_send(message, Message::Outcome::done);
+    if (--message.pieces == 0) end_send(message, Message::Outcome::done);
 }
 
 void VerbsTransport::end_send(Message& message, Message::Outcome outcome) {
@@ -252,13 +249,13 @@ void VerbsTransport::end_send(Message& message, Message::Outcome outcome) {
     finish(message, outcome);
 }
 
-void VerbsTransport::take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome) {
-    if (reference == no_reference) return;
-    const std::uint64_t slot = reference & 0xffffffff;
+void VerbsTransport::take_answer(Peer& peer, TransferId transfer, Message::Outcome outcome) {
+    if (transfer == no_transfer) return;
+    const std::uint32_t slot = slot_of(transfer);
     if (slot >= expected_.size()) return lose(peer, "it sent an answer to no receive");
     Expected& expected = expected_[slot];
     Message* const message = expected.message;
-    if (message == nullptr || expected.generation != reference >> 32) return;  // of one that was given up
+    if (message == nullptr || id_of(slot, expected.generation) != transfer) return;  // of one that was given up
     if (message->peer != peer.rank) return lose(peer, "it sent an answer to another's receive");
     // While we read it nothing else can be said about it, unless only a part of it was lent.
     if (expected.reads != 0 && (outcome != Message::Outcome::done || expected.parts == 1))
@@ -280,9 +277,9 @@ void VerbsTransport::take_eager(Peer& peer, Tag tag, const std::byte* payload, s
     }
     if (message->bytes != bytes) [[unlikely]] {
         consume(peer, lines);
-        if (message->note != 0) {
+        if (message->transfer != no_transfer) {
             forget_expected(*message);
-            send_control(peer, Kind::withdrawn, tag, Reference{message->note - 1});
+            send_control(peer, Kind::withdrawn, tag, Reference{message->transfer});
         }
         return finish(*message, Message::Outcome::mismatched);
     }
@@ -333,17 +330,16 @@ void VerbsTransport::take_ready(Peer& peer, Tag tag, const Ready& ready) {
 
 // A receive that said `ready` got a message of another length instead: its word was for none of ours. Where an advance
 // was counted against it, the next such word is that one's.
-void VerbsTransport::take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference) {
-    if (std::erase_if(peer.readies, [&](const ReadyAt& known) { return known.ready.reference == reference; }) != 0)
-        return;
+void VerbsTransport::take_withdrawn(Peer& peer, Tag tag, TransferId transfer) {
+    if (std::erase_if(peer.readies, [&](const ReadyAt& known) { return known.ready.receive == transfer; }) != 0) return;
     for (Lent& lent : lent_) {
         if (lent.message == nullptr || lent.message->peer != peer.rank || lent.message->tag != tag ||
-            !lent.in_advance || lent.claimed_by != reference)
+            !lent.in_advance || lent.claimed_by != transfer)
             continue;
         const auto next = std::find_if(peer.readies.begin(), peer.readies.end(), [&](const ReadyAt& known) {
             return known.tag == tag && lent.number > known.ready.seen;
         });
-        lent.claimed_by = next == peer.readies.end() ? no_reference : next->ready.reference;
+        lent.claimed_by = next == peer.readies.end() ? no_transfer : next->ready.receive;
         if (next != peer.readies.end()) peer.readies.erase(next);
         return;
     }
@@ -353,9 +349,9 @@ void VerbsTransport::take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference
 void VerbsTransport::take_offer(Peer& peer, Tag tag, std::uint64_t bytes) {
     for (Message* at = peer.receives.front(); at != nullptr; at = at->next)
         if (at->tag == tag) {
-            if (at->note != 0 || at->bytes == bytes) return;
+            if (at->transfer != no_transfer || at->bytes == bytes) return;
             peer.receives.remove(*at);
-            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_reference, 0, 0, peer.advances_seen});
+            send_control(peer, Kind::ready, tag, Ready{0, 0, 0, no_transfer, 0, 0, peer.advances_seen});
             return finish(*at, Message::Outcome::mismatched);
         }
 }
@@ -415,21 +411,21 @@ bool VerbsTransport::take_frames(Peer& peer) {
         if (kind == Kind::ready && bytes == sizeof(Ready))
             take_ready(peer, tag, as(Ready{}));
         else if (kind == Kind::written && bytes == sizeof(Reference))
-            take_answer(peer, as(Reference{}).reference, Message::Outcome::done);
+            take_answer(peer, as(Reference{}).transfer, Message::Outcome::done);
         else if (kind == Kind::lent && bytes == sizeof(Loan))
             take_loan(peer, as(Loan{}));
         else if (kind == Kind::advance && bytes == sizeof(Loan))
             take_advance(peer, tag, as(Loan{}));
         else if (kind == Kind::rather && bytes == sizeof(Ready))
-            write_rather(peer, tag.value, as(Ready{}));
+            write_rather(peer, TransferId{tag.value}, as(Ready{}));
         else if (kind == Kind::unwanted && bytes == sizeof(Reference))
-            take_unwanted(peer, as(Reference{}).reference);
+            take_unwanted(peer, as(Reference{}).transfer);
         else if (kind == Kind::taken && bytes == sizeof(Reference))
-            take_back(peer, as(Reference{}).reference);
+            take_back(peer, as(Reference{}).transfer);
         else if (kind == Kind::refused && bytes == sizeof(Reference))
-            take_answer(peer, as(Reference{}).reference, Message::Outcome::mismatched);
+            take_answer(peer, as(Reference{}).transfer, Message::Outcome::mismatched);
         else if (kind == Kind::withdrawn && bytes == sizeof(Reference))
-            take_withdrawn(peer, tag, as(Reference{}).reference);
+            take_withdrawn(peer, tag, as(Reference{}).transfer);
         else if (kind == Kind::offer && bytes == sizeof(Offer))
             take_offer(peer, tag, as(Offer{}).bytes);
         else if (kind == Kind::notify && bytes == 0)

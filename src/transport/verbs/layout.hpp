@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "loom/transport/message.hpp"
+
 namespace loom::transport {
 
 inline constexpr std::uint64_t line = 64;  // a frame begins at one
@@ -14,7 +16,7 @@ enum class Kind : std::uint8_t {
     written,    // it is there, or what was not lent of it: Reference
     lent,       // the receiver may read it, or a first part of it, itself: Loan
     advance,    // the same before the receiver said `ready`, all of it, or a small one that it shall not keep: Loan
-    rather,     // an advance shall be written into this instead: Ready; the frame's tag is the reference of the loan
+    rather,     // an advance shall be written into this instead: Ready; the frame's tag is the loan's id
     unwanted,   // an advance has another length: Reference
     taken,      // a loan has been read: Reference
     refused,    // it will not come, the lengths differ: Reference
@@ -24,27 +26,25 @@ enum class Kind : std::uint8_t {
     skip,       // go on at the ring's beginning
 };
 
-inline constexpr std::uint64_t no_reference = ~std::uint64_t{0};
-
 struct Ready {
     std::uint64_t address, bytes;
     std::uint64_t key;
-    std::uint64_t reference;  // to be named in the answer
-    std::uint32_t receives;   // large ones that the receiver waits for, this one among them
-    std::uint32_t shared;     // not 0: the memory is reached with plain stores
-    std::uint64_t seen;       // advances of large messages that had come when it was said: it is for none of them
+    TransferId receive;      // to be named in the answer
+    std::uint32_t receives;  // large ones that the receiver waits for, this one among them
+    std::uint32_t shared;    // not 0: the memory is reached with plain stores
+    std::uint64_t seen;      // advances of large messages that had come when it was said: it is for none of them
 };
 
 struct Loan {
     std::uint64_t address, bytes;
     std::uint32_t key;
-    std::uint32_t shared;     // of an advance: not 0 when the memory is reached with plain loads
-    std::uint64_t reference;  // to be named in the answer
-    std::uint64_t receive;    // the reference of its Ready; of an advance no_reference
+    std::uint32_t shared;  // of an advance: not 0 when the memory is reached with plain loads
+    TransferId loan;       // to be named in the answer
+    TransferId receive;    // of its Ready; of an advance no_transfer
 };
 
 struct Reference {
-    std::uint64_t reference;
+    TransferId transfer;
 };
 
 struct Offer {

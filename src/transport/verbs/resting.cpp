@@ -98,7 +98,7 @@ void VerbsTransport::lose(Peer& peer, const std::string& why) {
     }
     for (MessageList* list : {&peer.receives, &peer.reading})
         while (Message* const message = list->pop()) {
-            if (message->note != 0) forget_expected(*message);
+            if (message->transfer != no_transfer) forget_expected(*message);
             over.push(*message);
         }
     peer.readies.clear();

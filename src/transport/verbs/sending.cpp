@@ -266,7 +266,7 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
             return write_large(peer, message, ready);
         }
     message.outcome = Message::Outcome::pending;
-    message.note = 0;
+    message.pieces = 0;
     if (lends_in_advance(peer, message))
         lend_in_advance(peer, message);
     else
@@ -276,7 +276,7 @@ bool VerbsTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Mes
 
 bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& ready) {
     if (ready.bytes != message.bytes) {
-        send_control(peer, Kind::refused, message.tag, Reference{ready.reference});
+        send_control(peer, Kind::refused, message.tag, Reference{ready.receive});
         message.outcome = Message::Outcome::mismatched;
         --large_sends_;
         return true;
@@ -286,11 +286,11 @@ bool VerbsTransport::write_large(Peer& peer, Message& message, const Ready& read
     sources_[&message] = &source;
     peer.writing.push(message);
     const std::uint64_t lent = share_to_lend(peer, message, ready, source);
-    message.note = lent != 0 ? 1 : 0;
-    if (lent != 0) lend(peer, message, lent, ready.reference);
+    message.pieces = lent != 0 ? 1 : 0;
+    if (lent != 0) lend(peer, message, lent, ready.receive);
     if (peer.lost || lent == message.bytes) return false;
     write_data(peer, message, lent, {ready.address, static_cast<std::uint32_t>(ready.key), ready.shared != 0});
-    send_control(peer, Kind::written, message.tag, Reference{ready.reference});
+    send_control(peer, Kind::written, message.tag, Reference{ready.receive});
     return !peer.lost && is_over(message);
 }
 
@@ -309,8 +309,7 @@ std::uint64_t VerbsTransport::share_to_lend(const Peer& peer, const Message& mes
     return (source.shared ? message.bytes / 2 : message.bytes / 3 * 2) / 4096 * 4096;
 }
 
-// The reference of a loan.
-std::uint64_t VerbsTransport::new_loan(Message& message) {
+TransferId VerbsTransport::new_loan(Message& message) {
     if (free_lent_.empty()) {
         free_lent_.push_back(static_cast<std::uint32_t>(lent_.size()));
         lent_.emplace_back();
@@ -319,17 +318,16 @@ std::uint64_t VerbsTransport::new_loan(Message& message) {
     free_lent_.pop_back();
     lent_[slot].message = &message;
     lent_[slot].in_advance = false;
-    lent_[slot].claimed_by = no_reference;
-    ++lent_[slot].generation;
-    return std::uint64_t{lent_[slot].generation} << 32 | slot;
+    lent_[slot].claimed_by = no_transfer;
+    return id_of(slot, ++lent_[slot].generation);
 }
 
 // The HCA puts the pages of a loan into pipes for the reader: it is told of the first piece before the reader is, and
 // of the others while that reads the first.
-void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first,
+void VerbsTransport::tell_of_pieces(Peer& peer, TransferId loan, std::uint64_t bytes, std::size_t first,
                                     std::size_t end) {
     const verbs::Functions& f = device_.adapter.functions;
-    Lent& lent = lent_[reference & 0xffffffff];
+    Lent& lent = lent_[slot_of(loan)];
     // Huge pages the kernel copies faster than it hands over small ones.
     if (f.lend == nullptr || lent.message == nullptr || lent.message->huge_pages || sources_[lent.message]->shared)
         return;
@@ -350,13 +348,13 @@ void VerbsTransport::tell_of_pieces(Peer& peer, std::uint64_t reference, std::ui
     }
 }
 
-void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive) {
-    const std::uint64_t reference = new_loan(message);
-    tell_of_pieces(peer, reference, bytes, 0, 1);
-    send_control(peer, Kind::lent, message.tag,
-                 Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, 0, reference,
-                      receive});
-    if (!peer.lost) tell_of_pieces(peer, reference, bytes, 1, most_pieces_lent);
+void VerbsTransport::lend(Peer& peer, Message& message, std::uint64_t bytes, TransferId receive) {
+    const TransferId loan = new_loan(message);
+    tell_of_pieces(peer, loan, bytes, 0, 1);
+    send_control(
+        peer, Kind::lent, message.tag,
+        Loan{reinterpret_cast<std::uint64_t>(message.data), bytes, sources_[&message]->mr->rkey, 0, loan, receive});
+    if (!peer.lost) tell_of_pieces(peer, loan, bytes, 1, most_pieces_lent);
 }
 
 // Where ranks take turns on a core, a sender that waits for `ready` gives its turn away for a word; where they have a
@@ -379,13 +377,13 @@ std::uint64_t VerbsTransport::kind_of_advance(const Message& message) {
 void VerbsTransport::lend_in_advance(Peer& peer, Message& message) {
     const Loan loan = make_advance(peer, message);
     const bool will_be_read = message.bytes > peer.eager_limit && (peer.unread & kind_of_advance(message)) == 0;
-    if (will_be_read) tell_of_pieces(peer, loan.reference, message.bytes, 0, 1);
+    if (will_be_read) tell_of_pieces(peer, loan.loan, message.bytes, 0, 1);
     send_control(peer, Kind::advance, message.tag, loan);
-    if (will_be_read && !peer.lost) tell_of_pieces(peer, loan.reference, message.bytes, 1, most_pieces_lent);
+    if (will_be_read && !peer.lost) tell_of_pieces(peer, loan.loan, message.bytes, 1, most_pieces_lent);
 }
 
 Loan VerbsTransport::make_advance(Peer& peer, Message& message) {
-    Loan loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, 0, 0, 0, no_reference};
+    Loan loan{reinterpret_cast<std::uint64_t>(message.data), message.bytes, 0, 0, {}, no_transfer};
     if (message.bytes != 0) {
         Registration& source = registrations_.acquire({message.data, message.bytes}, false);
         sources_[&message] = &source;
@@ -393,12 +391,12 @@ Loan VerbsTransport::make_advance(Peer& peer, Message& message) {
         loan.shared = source.shared ? 1u : 0u;
     }
     peer.writing.push(message);
-    message.note = 1;
-    loan.reference = new_loan(message);
-    lent_[loan.reference & 0xffffffff].in_advance = true;
+    message.pieces = 1;
+    loan.loan = new_loan(message);
+    lent_[slot_of(loan.loan)].in_advance = true;
     // Those of small messages have no number: no `ready` is for them, and one that waited for room goes ahead of large
     // ones that were numbered before.
-    lent_[loan.reference & 0xffffffff].number = message.bytes > peer.eager_limit ? ++peer.advances_sent : 0;
+    lent_[slot_of(loan.loan)].number = message.bytes > peer.eager_limit ? ++peer.advances_sent : 0;
     return loan;
 }
 
@@ -407,8 +405,8 @@ bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, const Ready& read
     for (Message* at = peer.writing.front(); at != nullptr; at = at->next) {
         if (at->tag != tag || at->bytes <= peer.eager_limit) continue;  // no receiver says `ready` to a small one
         for (Lent& lent : lent_)
-            if (lent.message == at && lent.in_advance && lent.claimed_by == no_reference && lent.number > ready.seen) {
-                lent.claimed_by = ready.reference;
+            if (lent.message == at && lent.in_advance && lent.claimed_by == no_transfer && lent.number > ready.seen) {
+                lent.claimed_by = ready.receive;
                 return true;
             }
     }
@@ -416,14 +414,14 @@ bool VerbsTransport::claims_advance(const Peer& peer, Tag tag, const Ready& read
 }
 
 // The receiver's memory is reached with plain stores and ours is not.
-void VerbsTransport::write_rather(Peer& peer, std::uint64_t reference, const Ready& ready) {
-    Message* const message = end_advance(peer, reference);
+void VerbsTransport::write_rather(Peer& peer, TransferId loan, const Ready& ready) {
+    Message* const message = end_advance(peer, loan);
     if (message == nullptr) return;
     if (ready.bytes != message->bytes) return lose(peer, "it sent an advance to another receive");
     peer.unread |= kind_of_advance(*message);
-    message->note = 0;
+    message->pieces = 0;
     write_data(peer, *message, 0, {ready.address, static_cast<std::uint32_t>(ready.key), ready.shared != 0});
-    send_control(peer, Kind::written, message->tag, Reference{ready.reference});
+    send_control(peer, Kind::written, message->tag, Reference{ready.receive});
     if (!peer.lost) take_completions();
 }
 
@@ -433,7 +431,7 @@ void VerbsTransport::write_data(Peer& peer, Message& message, std::uint64_t from
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
         const std::uint64_t now = std::min(most_written_at_once, message.bytes - done);
         ibv_sge part = piece(message.data + done, now, source.mr->lkey);
-        ++message.note;
+        ++message.pieces;
         ibv_send_wr request =
             write_of({&part, 1}, {to.address + done, to.key, to.shared}, IBV_SEND_SIGNALED | advice_for(message),
                      reinterpret_cast<std::uint64_t>(&message));
@@ -487,7 +485,7 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
         return true;
     }
     message.outcome = Message::Outcome::pending;
-    message.note = 0;
+    message.pieces = 0;
     ++large_sends_;
     sources_[&message] = &registrations_.acquire(data, false);
     peer.writing.push(message);

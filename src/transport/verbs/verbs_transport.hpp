@@ -170,14 +170,15 @@ private:
     bool write_large(Peer& peer, Message& message, const Ready& ready);
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready,
                                               const Registration& source) const;
-    void lend(Peer& peer, Message& message, std::uint64_t bytes, std::uint64_t receive);
+    void lend(Peer& peer, Message& message, std::uint64_t bytes, TransferId receive);
     [[nodiscard]] bool lends_in_advance(const Peer& peer, const Message& message) const;
     void lend_in_advance(Peer& peer, Message& message);
     [[nodiscard]] Loan make_advance(Peer& peer, Message& message);
-    [[nodiscard]] std::uint64_t new_loan(Message& message);
+    [[nodiscard]] TransferId new_loan(Message& message);
     [[nodiscard]] static std::uint64_t kind_of_advance(const Message& message);
-    void tell_of_pieces(Peer& peer, std::uint64_t reference, std::uint64_t bytes, std::size_t first, std::size_t end);
-    void forget_loan(Peer& peer, std::uint32_t slot);
+    void tell_of_pieces(Peer& peer, TransferId transfer, std::uint64_t bytes, std::size_t first, std::size_t end);
+    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag, const Ready& ready);
+    void write_rather(Peer& peer, TransferId transfer, const Ready& ready);
     [[nodiscard]] bool has_waiting(const Peer& peer) const { return waiting_frames_ != 0 && !peer.waiting.empty(); }
     void send_waiting(Peer& peer);
     void send_held(Peer& peer, Tag tag);
@@ -185,16 +186,15 @@ private:
     // arriving.cpp
     bool receive_from_self(Tag tag, std::span<std::byte> into, Message& message);
     bool receive_large(Peer& peer, Message& message);
-    [[nodiscard]] std::uint64_t expect(Message& message);
+    [[nodiscard]] TransferId expect(Message& message);
     bool receive_advance(Peer& peer, std::deque<Unexpected>::iterator early, Message& message);
     void take_advance(Peer& peer, Tag tag, const Loan& loan);
     void meet(Peer& peer, const Loan& loan, Message& message);
-    [[nodiscard]] bool claims_advance(const Peer& peer, Tag tag, const Ready& ready);
-    void take_withdrawn(Peer& peer, Tag tag, std::uint64_t reference);
-    void write_rather(Peer& peer, std::uint64_t reference, const Ready& ready);
-    void take_unwanted(Peer& peer, std::uint64_t reference);
-    [[nodiscard]] Message* end_loan(Peer& peer, std::uint64_t reference);
-    [[nodiscard]] Message* end_advance(Peer& peer, std::uint64_t reference);
+    void take_withdrawn(Peer& peer, Tag tag, TransferId transfer);
+    void take_unwanted(Peer& peer, TransferId transfer);
+    void forget_loan(Peer& peer, std::uint32_t slot);
+    [[nodiscard]] Message* end_loan(Peer& peer, TransferId transfer);
+    [[nodiscard]] Message* end_advance(Peer& peer, TransferId transfer);
     void read(Peer& peer, std::uint64_t slot, const Loan& loan);
     void watch(const Peer& peer);
     bool take_frames(Peer& peer);
@@ -205,23 +205,27 @@ private:
     void take_ready(Peer& peer, Tag tag, const Ready& ready);
     void forget_expected(const Message& message);
     void take_loan(Peer& peer, const Loan& loan);
-    void take_back(Peer& peer, std::uint64_t reference);
+    void take_back(Peer& peer, TransferId transfer);
     void part_done(Message& message);
     void end_send(Message& message, Message::Outcome outcome);
     void take_part(std::uint64_t slot);
-    void take_answer(Peer& peer, std::uint64_t reference, Message::Outcome outcome);
+    void take_answer(Peer& peer, TransferId transfer, Message::Outcome outcome);
     void take_offer(Peer& peer, Tag tag, std::uint64_t bytes);
     void consume(Peer& peer, std::uint64_t lines);
     bool note_completions();
     void note(const ibv_wc& completion);
     bool take_completions();
     void take_completion(const ibv_wc& completion);
+
+    // resting.cpp
     int drain_wakes();
     bool take_wakes();
     void rest();
     void hear_of_losses();
     void ask_launcher();
     void lose(Peer& peer, const std::string& why);
+    void quieten_bell() const;
+
     static void finish(Message& message, Message::Outcome outcome) {
         message.outcome = outcome;
         message.finished(message);
@@ -256,8 +260,12 @@ private:
         std::uint32_t parts = 1;  // still to come: what is written, and what is read here
         std::uint32_t reads = 0;  // under way
         bool lent = false;        // among those that are read
-        std::uint64_t loan = 0;   // whose end is to be told
+        TransferId loan;          // whose end is to be told
     };
+    [[nodiscard]] static std::uint32_t slot_of(TransferId id) { return static_cast<std::uint32_t>(id.value); }
+    [[nodiscard]] static TransferId id_of(std::uint32_t slot, std::uint32_t generation) {
+        return TransferId{std::uint64_t{generation} << 32 | slot};
+    }
     std::vector<Expected> expected_;
     std::vector<std::uint32_t> free_expected_;
     std::uint32_t large_receives_ = 0, large_sends_ = 0;  // started and not finished
@@ -270,7 +278,7 @@ private:
         bool in_advance = false;
         std::uint64_t number = 0;                              // of an advance, among the large ones to its peer
         std::array<std::uint32_t, most_pieces_lent> pieces{};  // what the HCA calls them; 0: it was not told
-        std::uint64_t claimed_by = no_reference;  // in advance: the `ready` of its receive, once that has come
+        TransferId claimed_by;  // in advance: the `ready` of its receive, once that has come
     };
     std::vector<Lent> lent_;
     std::vector<std::uint32_t> free_lent_;
@@ -292,8 +300,7 @@ private:
     bool events_ = false;
     bool armed_ = false;               // the next arrival is an event
     std::atomic<bool> fired_ = false;  // there was one since
-    void quieten_bell() const;
-    int bell_ = -1;  // eventfd of interrupt()
+    int bell_ = -1;                    // eventfd of interrupt()
 };
 
 }  // namespace loom::transport

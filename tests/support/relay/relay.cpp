@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "loom/base/descriptor.hpp"
 #include "loom/base/error.hpp"
 
 namespace loom::test {
@@ -24,20 +25,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Nanoseconds = std::chrono::nanoseconds;
-
-class Descriptor {
-public:
-    explicit Descriptor(int value) : value_(value) {}
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    ~Descriptor() {
-        if (value_ >= 0) close(value_);
-    }
-    [[nodiscard]] int get() const { return value_; }
-
-private:
-    int value_;
-};
 
 [[noreturn]] void refuse(const std::string& what) {
     throw Error(what + ": " + std::strerror(errno));
@@ -179,7 +166,8 @@ public:
         : left_(open_packet_socket(left)),
           right_(open_packet_socket(right)),
           stop_(eventfd(0, EFD_CLOEXEC)),
-          directions_{Direction{left_.get(), right_.get(), faults, 0}, Direction{right_.get(), left_.get(), faults, 1}},
+          directions_{Direction{left_.number(), right_.number(), faults, 0},
+                      Direction{right_.number(), left_.number(), faults, 1}},
           thread_([this] { relay(); }) {}
 
     ~Implementation() { stop(); }
@@ -187,7 +175,7 @@ public:
     RelayReport stop() {
         if (thread_.joinable()) {
             const std::uint64_t one = 1;
-            while (write(stop_.get(), &one, sizeof one) < 0 && errno == EINTR) {
+            while (write(stop_.number(), &one, sizeof one) < 0 && errno == EINTR) {
             }
             thread_.join();
             report_ = {directions_[0].counters(), directions_[1].counters()};
@@ -205,7 +193,8 @@ private:
             for (Direction& direction : directions_) direction.send_due(Clock::now());
             const Clock::time_point due = std::min(directions_[0].next_due(), directions_[1].next_due());
             const bool stopping = end != never;
-            pollfd descriptors[3] = {{stop_.get(), POLLIN, 0}, {left_.get(), POLLIN, 0}, {right_.get(), POLLIN, 0}};
+            pollfd descriptors[3] = {
+                {stop_.number(), POLLIN, 0}, {left_.number(), POLLIN, 0}, {right_.number(), POLLIN, 0}};
             const timespec wait = stopping && due > end ? timespec{} : until(due, Clock::now());
             ppoll(descriptors, 3, due == never && !stopping ? nullptr : &wait, nullptr);
             std::uint64_t taken = 0;
@@ -213,7 +202,7 @@ private:
             arrived_ += taken;
             if (stopping && taken == 0 && due > end) return;
             std::uint64_t ignored = 0;
-            if (descriptors[0].revents != 0 && read(stop_.get(), &ignored, sizeof ignored) > 0)
+            if (descriptors[0].revents != 0 && read(stop_.number(), &ignored, sizeof ignored) > 0)
                 end = Clock::now() + std::chrono::seconds{1};
         }
     }

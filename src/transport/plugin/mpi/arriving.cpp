@@ -103,11 +103,11 @@ void MpiTransport::take_over(Pending& pending) {
             spare_.push_back(std::move(pending.bytes));
             return;
         case Pending::What::send:
-            if (pending.message != nullptr && --pending.message->note == 0)
+            if (pending.message != nullptr && --pending.message->pieces == 0)
                 finish(*pending.message, Message::Outcome::done);
             return;
         case Pending::What::receive:
-            if (pending.message != nullptr && --pending.message->note == 0)
+            if (pending.message != nullptr && --pending.message->pieces == 0)
                 finish(*pending.message, pending.refused ? Message::Outcome::mismatched : Message::Outcome::done);
             return;
         case Pending::What::put_data:

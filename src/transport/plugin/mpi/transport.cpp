@@ -129,7 +129,7 @@ void MpiTransport::send_parcel(Rank to, const Header& header, std::span<const st
     pending_.push_back({.what = Pending::What::parcel, .peer = to, .bytes = std::move(parcel), .header = {}});
 }
 
-// The place where the data will be. Each piece of 1 GiB finishes for itself; the note of the message counts them.
+// The place where the data will be. Each piece of 1 GiB finishes for itself; the message counts them.
 std::uint64_t MpiTransport::send_data(Rank to, std::span<const std::byte> data, Message* message) {
     const std::uint64_t place = first_place + peers_[to.value].larges++ % places_;
     // MPI must not take early what we keep back.
@@ -141,7 +141,7 @@ std::uint64_t MpiTransport::send_data(Rank to, std::span<const std::byte> data, 
         check(start(data.data() + done, static_cast<int>(now), MPI_BYTE, static_cast<int>(to.value),
                     static_cast<int>(place), world_.comm(), &request),
               "send");
-        if (message != nullptr) ++message->note;
+        if (message != nullptr) ++message->pieces;
         requests_.push_back(request);
         pending_.push_back({.what = Pending::What::send, .peer = to, .message = message, .bytes = {}, .header = {}});
         done += now;
@@ -161,7 +161,7 @@ void MpiTransport::receive_data(Rank from, const Header& header, std::byte* into
         check(PMPI_Irecv(into + done, static_cast<int>(now), MPI_BYTE, static_cast<int>(from.value),
                          static_cast<int>(header.place), world_.comm(), &request),
               "receive");
-        if (pending.message != nullptr) ++pending.message->note;
+        if (pending.message != nullptr) ++pending.message->pieces;
         requests_.push_back(request);
         pending_.push_back(pending);
         done += now;
@@ -191,7 +191,7 @@ bool MpiTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Messa
         return true;
     }
     message.peer = to;
-    message.note = 0;
+    message.pieces = 0;
     message.outcome = Message::Outcome::pending;
     header.kind = Kind::large;
     header.place = first_place + peers_[to.value].larges % places_;
@@ -205,7 +205,7 @@ bool MpiTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Messag
     message.tag = tag;
     message.data = into.data();
     message.bytes = into.size();
-    message.note = 0;
+    message.pieces = 0;
     Peer& peer = peers_[from.value];
     const auto found = std::find_if(peer.unexpected.begin(), peer.unexpected.end(),
                                     [&](const Unexpected& one) { return one.header.tag == tag.value; });

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace loom::transport::launching {
+namespace loom {
 
 class Descriptor {
 public:
@@ -23,7 +23,7 @@ public:
     Descriptor(const Descriptor&) = delete;
     Descriptor& operator=(const Descriptor&) = delete;
 
-    [[nodiscard]] int number() const { return number_; }
+    [[nodiscard]] int number() const { return number_; }  // -1: none
     [[nodiscard]] bool open() const { return number_ >= 0; }
     void close() {
         if (number_ >= 0) ::close(number_);
@@ -34,9 +34,4 @@ private:
     int number_ = -1;
 };
 
-struct Pipe {
-    Descriptor read;
-    Descriptor write;
-};
-
-}  // namespace loom::transport::launching
+}  // namespace loom
