@@ -99,12 +99,12 @@ void each_output(const Group& group, const Call& call, Visit&& visit) {
     }
 }
 
-void widen(Extent& extent, std::uint64_t first, std::uint64_t bytes) {
+void widen(ByteRange& range, std::uint64_t first, std::uint64_t bytes) {
     if (bytes == 0) return;
-    if (extent.end == 0)
-        extent = {first, first + bytes};
+    if (range.end == 0)
+        range = {first, first + bytes};
     else
-        extent = {std::min(extent.first, first), std::max(extent.end, first + bytes)};
+        range = {std::min(range.first, first), std::max(range.end, first + bytes)};
 }
 
 }  // namespace

@@ -9,14 +9,14 @@
 namespace loom::coll {
 
 // Offsets from the first byte to behind the last; nothing: both 0.
-struct Extent {
+struct ByteRange {
     std::uint64_t first = 0, end = 0;
 };
 
 struct Touched {
-    Extent input, output;
+    ByteRange input, output;
 
-    // Two comparisons: whether the extents meet. Blocks with gaps between them may then still lie apart.
+    // Two comparisons: whether the ranges meet. Blocks with gaps between them may then still lie apart.
     [[nodiscard]] bool may_meet(const Buffers& buffers) const {
         const auto in = reinterpret_cast<std::uintptr_t>(buffers.input);
         const auto out = reinterpret_cast<std::uintptr_t>(buffers.output);
