@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/nearest.hpp"
 
 namespace loom::cli {
 
@@ -25,38 +26,9 @@ const std::vector<Heading>& headings() {
         {"Ranks: programs of many processes", {"run", "coll", "mpi"}},
         {"Measuring and predicting: what it costs", {"measure", "model"}},
         {"Show and prove", {"report", "reproduce"}},
-        {"The shell", {"completion"}},
+        {"The shell", {"settings", "completion"}},
     };
     return all;
-}
-
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-    for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-    for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-    for (std::size_t i = 1; i <= a.size(); ++i)
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-        }
-    return d[a.size()][b.size()];
-}
-
-// The nearest name, or "" when none is near enough to be what was meant.
-std::string nearest(const std::string& word, const std::vector<std::string>& names) {
-    std::string best;
-    std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-    for (const std::string& name : names) {
-        const bool begins = word.size() >= 3 && name.starts_with(word);
-        const std::size_t distance = begins ? 1 : edit_distance(word, name);
-        if (distance < best_distance) {
-            best_distance = distance;
-            best = name;
-        }
-    }
-    return best;
 }
 
 std::vector<std::string> command_names(const CLI::App& app) {

@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "cli/command.hpp"
+#include "cli/settings.hpp"
 #include "loom/base/error.hpp"
 
 namespace loom::cli {
@@ -31,6 +33,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_model(program, exit_code);
     add_report(program, exit_code);
     add_reproduce(program, exit_code);
+    add_settings(program, exit_code);
     add_completion(program, exit_code);
 }
 
@@ -42,6 +45,11 @@ std::vector<std::string> words_of(int argc, char** argv) {
         words.emplace_back("--help");
     }
     return words;
+}
+
+bool wants_quiet(const std::vector<std::string>& words) {
+    const auto own = std::find(words.begin(), words.end(), "--");  // what follows is for the program that is run
+    return std::any_of(words.begin(), own, [](const std::string& word) { return word == "-q" || word == "--quiet"; });
 }
 
 int run(int argc, char** argv) {
@@ -58,6 +66,7 @@ int run(int argc, char** argv) {
         return 2;
     }
     check_command_words(program, words);
+    if (!wants_quiet(words)) remark_on_settings();
     try {
         program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::Success& request) {  // --help, --version

@@ -86,6 +86,7 @@ const std::map<std::string, std::string> small_questions{
     {"model plot", "--coll barrier --ranks 4 -o barrier.svg"},
     {"report", "tree.json tree.lft -o page.html"},
     {"reproduce", "hoefler-remap --quick"},
+    {"settings", ""},
     {"completion", "bash"},
 };
 
