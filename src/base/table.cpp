@@ -58,6 +58,10 @@ std::string grouped(std::size_t number) {
     return digits;
 }
 
+std::string counted(std::size_t number, std::string_view one, std::string_view many) {
+    return (grouped(number) + ' ').append(number == 1 ? one : many);
+}
+
 std::string human_seconds(double seconds) {
     if (!(seconds >= 0)) return "?";
     if (seconds < 0.9995e-3) return fmt::format("{:.3g} us", seconds * 1e6);

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "loom/fabric/io.hpp"
+#include "loom/manager/policy.hpp"
 #include "loom/reproduce/reproduction.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/routing/table_io.hpp"
@@ -72,6 +73,9 @@ std::vector<Words> fixed_words() {
     for (const TableFormat format :
          {TableFormat::opensm_lfts, TableFormat::dump_lfts, TableFormat::fdbs, TableFormat::json})
         tables += (tables.empty() ? "" : " ") + std::string(routing::name(format));
+    std::string policies;
+    for (const std::string_view name : manager::policy_names())
+        policies += (policies.empty() ? "" : " ") + std::string(name);
     return {{"*' --engine'", names_in(routing::engines())},
             {"*' --pattern'|'loom congestion -p'|'loom map -p'|'loom sim -p'", names_in(traffic::pattern_kinds())},
             {"*' --schedule'", names_in(traffic::schedule_kinds())},
@@ -79,8 +83,8 @@ std::vector<Words> fixed_words() {
             {"*' --stages'", "own barrier together"},
             {"*' --paths'", "tables adaptive"},
             {"*' --lid'", "0 spread"},
-            {"*' --policy'", "paper two-step history proportional backoff"},
-            {"*' --compare'", "none paper two-step history proportional backoff"},
+            {"*' --policy'", policies},
+            {"*' --compare'", "none " + policies},
             {"*' --as-printed'", "victim count restore all nothing"},
             {"'loom fabric order --to'", "opensm hosts"},
             {"*' --to'|*' --from'", names_in(fabric::formats())},

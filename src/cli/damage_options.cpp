@@ -7,6 +7,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 #include "loom/base/text.hpp"
 #include "loom/fabric/oddities.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 #include "loom/fabric/levels.hpp"
 
 namespace loom::cli {

@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/table.hpp"
 #include "loom/fabric/host_order_io.hpp"
 #include "loom/fabric/placement.hpp"
 

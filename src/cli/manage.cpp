@@ -42,6 +42,13 @@ manager::LiveOptions live_options(const ManageOptions& options) {
     return live;
 }
 
+// "none,paper,two-step": what --compare takes.
+std::string comparable_policies() {
+    std::string text = "none";
+    for (const std::string_view name : manager::policy_names()) text += "," + std::string(name);
+    return text;
+}
+
 }  // namespace
 
 void manage_live(const ManageOptions& options) {
@@ -135,7 +142,7 @@ void add_manage(CLI::App& program, int& exit_code) {
         ->group("With --scenario")
         ->allow_extra_args(false);
     app->add_option("--compare", options->compare,
-                    "Play once for each of these and set them side by side: none,paper,two-step,history,proportional")
+                    "Play once for each of these and set them side by side: " + comparable_policies())
         ->type_name("POLICIES")
         ->group("With --scenario");
     add_series_options(*app, options->series, "With --scenario");

@@ -11,6 +11,7 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/program.hpp"
 #include "loom/mpi/flavour.hpp"
 #include "loom/verbs/functions.hpp"
 
@@ -26,20 +27,6 @@ struct Options {
     std::optional<bool> blocking;
     std::vector<std::string> words;
 };
-
-// As execvp would find it; empty when it is no file.
-fs::path find_program(const std::string& name) {
-    const auto runnable = [](const fs::path& path) {
-        std::error_code hidden;
-        return fs::is_regular_file(path, hidden) && access(path.c_str(), X_OK) == 0;
-    };
-    if (name.find('/') != std::string::npos) return runnable(name) ? fs::path(name) : fs::path();
-    const char* value = std::getenv("PATH");
-    std::string folders = std::string(value == nullptr ? "/usr/local/bin:/usr/bin:/bin" : value) + ':';
-    for (std::size_t begin = 0, end = 0; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1)
-        if (const fs::path path = fs::path(folders.substr(begin, end - begin)) / name; runnable(path)) return path;
-    return {};
-}
 
 struct Found {
     mpi::Flavour flavour;
@@ -84,12 +71,7 @@ fs::path library_for(mpi::Flavour flavour) {
 
 // What the program must find in its environment.
 std::vector<std::pair<std::string, std::string>> variables(const Options& options, const fs::path& library) {
-    if (library.string().find_first_of(": ") != std::string::npos)
-        throw UsageError(library.string() + ": the dynamic linker takes no path with a blank or a colon in LD_PRELOAD");
-    const char* given = std::getenv("LD_PRELOAD");
-    const std::string others = given == nullptr ? "" : given;
-    std::vector<std::pair<std::string, std::string>> all;
-    all.emplace_back("LD_PRELOAD", others.empty() ? library.string() : library.string() + ':' + others);
+    std::vector<std::pair<std::string, std::string>> all{{"LD_PRELOAD", preload_list(library)}};
     if (options.blocking) all.emplace_back("LOOM_MPI_BLOCKING", *options.blocking ? "1" : "0");
     if (!options.report.empty())
         all.emplace_back("LOOM_MPI_REPORT", options.report == "1" ? "1" : fs::absolute(options.report).string());

@@ -5,16 +5,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "loom/base/table.hpp"
-
 namespace loom::cli {
 
 void print_json(const nlohmann::ordered_json& object) {
     fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-}
-
-std::string counted(std::size_t number, const char* one, const char* many) {
-    return grouped(number) + ' ' + (number == 1 ? one : many);
 }
 
 void print_remarks(const std::vector<std::string>& remarks, const Common& common) {

@@ -12,9 +12,6 @@ namespace loom::cli {
 // The object and a newline. Names that are no UTF-8 get a replacement character.
 void print_json(const nlohmann::ordered_json& object);
 
-// "1 switch", "1,728 hosts".
-[[nodiscard]] std::string counted(std::size_t number, const char* one, const char* many);
-
 // One "loom: " line each on standard error, unless --quiet or --json (which carries remarks itself).
 void print_remarks(const std::vector<std::string>& remarks, const Common& common);
 

@@ -12,6 +12,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
+#include "loom/base/table.hpp"
 #include "loom/fabric/placement_doubts.hpp"
 #include "loom/routing/engine.hpp"
 #include "loom/routing/lids.hpp"
@@ -70,8 +71,7 @@ routing::Routing run_engine(const routing::Engine& engine, const routing::Switch
                             const routing::RouteOptions& options) {
     try {
         return engine.route(graph, options);
-    } catch (const Error& error) {
-        if (std::string_view(error.what()).find("fat tree") == std::string_view::npos) throw;
+    } catch (const routing::ShapeError& error) {
         throw Error(fmt::format("{}; --engine dfsssp takes fabrics of any shape", error.what()));
     }
 }

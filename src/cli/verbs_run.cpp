@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/verbs.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/program.hpp"
 #include "loom/hca/settings.hpp"
 #include "loom/verbs/functions.hpp"
 
@@ -22,13 +23,6 @@ struct Options {
     VerbsSettings settings;
     std::vector<std::string> words;  // the program and its arguments
 };
-
-void preload(const std::string& library) {
-    const char* given = std::getenv("LD_PRELOAD");
-    const std::string others = given == nullptr ? "" : given;
-    if ((others + ':').starts_with(library + ':')) return;  // a run inside of a run
-    setenv("LD_PRELOAD", (others.empty() ? library : library + ':' + others).c_str(), 1);
-}
 
 nlohmann::ordered_json environment() {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
@@ -51,10 +45,9 @@ void run(const Options& options) {
     const std::vector<std::string>& words = options.words;
     const std::string program = preloadable_program(words.front()).string();
     const std::string library = verbs::soft_library().string();
-    if (library.find_first_of(": ") != std::string::npos)
-        throw UsageError(library + ": the dynamic linker takes no path with a blank or a colon in LD_PRELOAD");
+    const std::string preload = preload_list(library);
     apply(options.settings);
-    preload(library);
+    setenv("LD_PRELOAD", preload.c_str(), 1);
     if (!options.common.json) execute(program, words);
     print_json({{"program", program}, {"arguments", words}, {"library", library}, {"environment", environment()}});
 }

@@ -6,6 +6,7 @@
 
 #include "fabric/tree_order.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom::fabric {
 namespace {
@@ -216,22 +217,19 @@ private:
             }
         }
         const auto name = [&](std::uint32_t s) { return describe(fabric_, NodeId{s}); };
-        const auto plural = [](std::size_t n, const char* one, const char* many) {
-            return std::to_string(n) + ' ' + (n == 1 ? one : many);
-        };
         if (high_hosts != 0)
-            result.remarks.push_back(plural(high_hosts, "host sits", "hosts sit") + " above the leaves, on " +
-                                     plural(high_switches, "switch", "switches") + "; the first is " +
+            result.remarks.push_back(counted(high_hosts, "host sits", "hosts sit") + " above the leaves, on " +
+                                     counted(high_switches, "switch", "switches") + "; the first is " +
                                      name(first_high) + " at level " + std::to_string(result.level[first_high]));
         if (result.inside_links != 0)
-            result.remarks.push_back(plural(result.inside_links, "cable joins", "cables join") +
+            result.remarks.push_back(counted(result.inside_links, "cable joins", "cables join") +
                                      " switches of one level; the first is at " + name(first_inside) + " (level " +
                                      std::to_string(result.level[first_inside]) + ")");
         if (result.skipping_links != 0)
-            result.remarks.push_back(plural(result.skipping_links, "cable skips", "cables skip") +
+            result.remarks.push_back(counted(result.skipping_links, "cable skips", "cables skip") +
                                      " a level; the first goes up from " + name(first_skip));
         if (cut_off != 0)
-            result.remarks.push_back(plural(cut_off, "switch has", "switches have") + " no way to any host");
+            result.remarks.push_back(counted(cut_off, "switch has", "switches have") + " no way to any host");
     }
 
     const Fabric& fabric_;

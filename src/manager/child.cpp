@@ -10,12 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <thread>
 
 #include "loom/base/error.hpp"
+#include "loom/base/program.hpp"
 
 extern char** environ;
 
@@ -134,20 +134,9 @@ std::string name_of(const std::vector<std::string>& arguments) {
 }  // namespace
 
 std::string find_tool(const std::string& name) {
-    if (name.find('/') != std::string::npos) {
-        if (access(name.c_str(), X_OK) != 0) throw Error("cannot run " + name + ": " + std::strerror(errno));
-        return name;
-    }
-    const char* path = std::getenv("PATH");
-    const std::string places = std::string(path != nullptr ? path : "") + ":/usr/sbin:/sbin";
-    for (std::size_t begin = 0; begin <= places.size();) {
-        const std::size_t end = std::min(places.find(':', begin), places.size());
-        const std::string folder = places.substr(begin, end - begin);
-        const std::string candidate = folder + '/' + name;
-        if (!folder.empty() && access(candidate.c_str(), X_OK) == 0 && !std::filesystem::is_directory(candidate))
-            return candidate;
-        begin = end + 1;
-    }
+    if (name.find('/') != std::string::npos && access(name.c_str(), X_OK) != 0)
+        throw Error("cannot run " + name + ": " + std::strerror(errno));
+    if (const std::filesystem::path tool = find_program(name, "/usr/sbin:/sbin"); !tool.empty()) return tool.string();
     throw Error(name + " is not there (looked in PATH, /usr/sbin and /sbin): install infiniband-diags");
 }
 

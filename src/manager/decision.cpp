@@ -54,10 +54,6 @@ std::string ticks(std::uint64_t number, const char* threshold, std::uint64_t lim
     return fmt::format("{} ticks ({} {})", grouped(number), threshold, grouped(limit));
 }
 
-std::string plural(std::uint32_t count, const char* one, const char* many) {
-    return fmt::format("{} {}", count, count == 1 ? one : many);
-}
-
 }  // namespace
 
 std::string action_of(const Decision& d, const fabric::Fabric& fabric, const Settings& settings) {
@@ -84,7 +80,7 @@ std::string action_of(const Decision& d, const fabric::Fabric& fabric, const Set
             break;
         case What::add_victim:
             text = fmt::format("one more victim: {}; {} now, marking rate stays {}", suffers(),
-                               plural(d.victims, "victim", "victims"), d.new_rate);
+                               counted(d.victims, "victim", "victims"), d.new_rate);
             break;
         case What::mark_more:
             text = fmt::format("{}: {} still", rates(), suffers());
@@ -92,15 +88,15 @@ std::string action_of(const Decision& d, const fabric::Fabric& fabric, const Set
         case What::drop_victim:
             text = fmt::format("{} is a victim no more: it sent {} words after {} (T_D {}); {} left", name(d.victim),
                                grouped(d.data_now), grouped(d.data_before), grouped(settings.data),
-                               plural(d.victims, "victim", "victims"));
+                               counted(d.victims, "victim", "victims"));
             break;
         case What::restore:
             text = rates() + ": ";
             if (d.why == Why::no_victims)
-                text += fmt::format("no victims are left after {}", plural(d.intervals, "sweep", "sweeps"));
+                text += fmt::format("no victims are left after {}", counted(d.intervals, "sweep", "sweeps"));
             else if (d.why == Why::duration)
-                text += fmt::format("low for {} (T_I {}), {} left", plural(d.intervals, "sweep", "sweeps"),
-                                    settings.intervals, plural(d.victims, "victim", "victims"));
+                text += fmt::format("low for {} (T_I {}), {} left", counted(d.intervals, "sweep", "sweeps"),
+                                    settings.intervals, counted(d.victims, "victim", "victims"));
             else
                 text += "the manager stops";
             break;

@@ -10,40 +10,6 @@
 
 namespace loom::manager {
 
-std::string to_string(const Policy& policy) {
-    std::string text;
-    const auto add = [&](bool chosen, const char* word) {
-        if (!chosen) return;
-        if (!text.empty()) text += '+';
-        text += word;
-    };
-    add(policy.sweeping == Sweeping::two_step, "two-step");
-    add(policy.attention == Attention::history, "history");
-    add(policy.marking == Marking::proportional, "proportional");
-    add(policy.patience == Patience::backoff, "backoff");
-    return text.empty() ? "paper" : text;
-}
-
-std::optional<Policy> parse_policy(std::string_view text) {
-    Policy policy;
-    if (text == "paper") return policy;
-    for (;;) {
-        const std::string_view word = text.substr(0, text.find('+'));
-        if (word == "two-step")
-            policy.sweeping = Sweeping::two_step;
-        else if (word == "history")
-            policy.attention = Attention::history;
-        else if (word == "proportional")
-            policy.marking = Marking::proportional;
-        else if (word == "backoff")
-            policy.patience = Patience::backoff;
-        else
-            return std::nullopt;
-        if (word.size() == text.size()) return policy;
-        text.remove_prefix(word.size() + 1);
-    }
-}
-
 void check(const Settings& settings) {
     const auto require = [](bool holds, const char* what) {
         if (!holds) throw UsageError(what);
@@ -139,6 +105,20 @@ std::string text_of(const Readings& readings) {
     return text.empty() ? "nothing" : text;
 }
 
+// "two-step, history and backoff joined by +".
+std::string joined_policies() {
+    const std::span<const std::string_view> names = policy_names().subspan(1);
+    std::string words;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        words += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + std::string(names[i]);
+    return words + " joined by +";
+}
+
+std::string_view policy_help() {
+    static const std::string text = "paper, or any of " + joined_policies();
+    return text;
+}
+
 constexpr std::uint64_t most32 = UINT32_MAX, most64 = UINT64_MAX;
 
 const std::array keys{
@@ -168,10 +148,10 @@ const std::array keys{
                 s.normal = static_cast<std::uint16_t>(number(v, 0, 65535));
         },
         [](const Settings& s) { return s.normal ? std::to_string(*s.normal) : std::string("found"); }},
-    Key{{"policy", "NAME", "paper, or any of two-step, history, proportional and backoff joined by +"},
+    Key{{"policy", "NAME", policy_help()},
         [](Settings& s, std::string_view v) {
             const auto policy = parse_policy(v);
-            if (!policy) refuse("paper, or two-step, history, proportional and backoff joined by +", v);
+            if (!policy) refuse("paper, or " + joined_policies(), v);
             s.policy = *policy;
         },
         [](const Settings& s) { return to_string(s.policy); }},

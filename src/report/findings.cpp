@@ -35,10 +35,6 @@ private:
     std::size_t step_;
 };
 
-std::string plural(std::size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : noun.ends_with("ch") ? "es" : "s");
-}
-
 void count_fabric(const Fabric& fabric, const fabric::Summary& summary, Findings& out) {
     out.switches = summary.switches;
     out.hosts = summary.hosts;
@@ -92,7 +88,7 @@ Verdict speed_verdict(std::size_t slow, const fabric::Summary& summary, std::siz
             Kind::note, "Full speed",
             fmt::format("No cable is known to run below what both its ends support; of {} the file does not say, and "
                         "{}.",
-                        plural(summary.support_unknown, "cable"), others)};
+                        counted(summary.support_unknown, "cable", "cables"), others)};
     return {Kind::good, "Full speed", "No cable runs below what both its ends support."};
 }
 
@@ -116,15 +112,16 @@ void judge(const SwitchGraph& graph, const CheckReport& check, const fabric::Sum
             {Kind::bad, "Reachable",
              fmt::format("{} of {} routes lead nowhere{}.", grouped(lost), grouped(check.routes), example(false))});
     if (check.pieces > 1)
-        out.verdicts.push_back({Kind::note, "Connected",
-                                fmt::format("The fabric falls into {}; {} of hosts share none.",
-                                            plural(check.pieces, "piece"), plural(check.split_pairs, "pair"))});
+        out.verdicts.push_back(
+            {Kind::note, "Connected",
+             fmt::format("The fabric falls into {}; {} of hosts share none.", counted(check.pieces, "piece", "pieces"),
+                         counted(check.split_pairs, "pair", "pairs"))});
     if (faults(Fault::loop) == 0)
         out.verdicts.push_back({Kind::good, "Loop-free", "No route goes round in a circle."});
     else
-        out.verdicts.push_back(
-            {Kind::bad, "Loop-free",
-             fmt::format("{} go round in a circle{}.", plural(faults(Fault::loop), "route"), example(true))});
+        out.verdicts.push_back({Kind::bad, "Loop-free",
+                                fmt::format("{} go round in a circle{}.",
+                                            counted(faults(Fault::loop), "route", "routes"), example(true))});
     if (check.loops.empty())
         out.verdicts.push_back(
             {Kind::good, "Deadlock-free",
@@ -135,7 +132,7 @@ void judge(const SwitchGraph& graph, const CheckReport& check, const fabric::Sum
         out.verdicts.push_back(
             {Kind::bad, "Deadlock-free",
              fmt::format("{} wait for each other in a ring on lane {}, beginning with {}.",
-                         plural(check.loops.front().channels.size(), "channel"), check.loops.front().lane,
+                         counted(check.loops.front().channels.size(), "channel", "channels"), check.loops.front().lane,
                          describe(graph, check.loops.front().channels.front()))});
     std::uint64_t detours = 0;
     for (std::size_t i = 1; i < check.excess.size(); ++i) detours += check.excess[i];
@@ -145,10 +142,10 @@ void judge(const SwitchGraph& graph, const CheckReport& check, const fabric::Sum
             ? Verdict{Kind::good, "Short",
                       fmt::format(
                           "Every route takes the fewest hops there are; the longest crosses {} between switches.",
-                          plural(longest, "cable"))}
+                          counted(longest, "cable", "cables"))}
             : Verdict{Kind::note, "Short",
                       fmt::format("{} of {} pairs of hosts take a detour, of {} at most.", grouped(detours),
-                                  grouped(check.host_pairs), plural(check.excess.size() - 1, "hop"))});
+                                  grouped(check.host_pairs), counted(check.excess.size() - 1, "hop", "hops"))});
     double worst = 1;
     const routing::LevelBalance* uneven = nullptr;
     for (const routing::LevelBalance& balance : check.balance)

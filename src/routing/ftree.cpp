@@ -3,6 +3,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/parallel.hpp"
+#include "loom/base/table.hpp"
 #include "loom/routing/check.hpp"
 #include "loom/routing/engine.hpp"
 #include "routing/detours.hpp"
@@ -10,10 +11,6 @@
 
 namespace loom::routing {
 namespace {
-
-std::string counted(std::size_t n, const char* one, const char* many) {
-    return std::to_string(n) + ' ' + (n == 1 ? one : many);
-}
 
 void refuse_what_is_no_tree(const SwitchGraph& graph, const fabric::Levels& levels) {
     std::size_t cables = 0;
@@ -25,9 +22,9 @@ void refuse_what_is_no_tree(const SwitchGraph& graph, const fabric::Levels& leve
     for (SwitchIndex s = graph.switch_count(); s-- > 0;)
         for (ChannelIndex c = graph.base()[s]; c < graph.base()[s + 1]; ++c)
             if (graph.next(c) != none && graph.next(c) != s && level(graph.next(c)) == level(s)) first = s;
-    throw Error("not a fat tree: " + std::to_string(levels.inside_links) + " of " + std::to_string(cables) +
-                " cables between switches join two of one level; the first is at " +
-                describe(graph.fabric(), graph.node(first)));
+    throw ShapeError("not a fat tree: " + std::to_string(levels.inside_links) + " of " + std::to_string(cables) +
+                     " cables between switches join two of one level; the first is at " +
+                     describe(graph.fabric(), graph.node(first)));
 }
 
 void explain(const fabric::Levels& levels, const Tree& tree, const Targets& targets, const Trunks& trunks,
@@ -72,11 +69,11 @@ Routing route_tree(const SwitchGraph& graph, const RouteOptions& options, std::s
     if (needs == Needs::any_tree) refuse_what_is_no_tree(graph, levels);
     const Tree tree(graph, levels);
     if (needs == Needs::complete_tree && !tree.asymmetry().empty())
-        throw Error(std::string(engine) + " needs a complete fat tree: " + tree.asymmetry());
+        throw ShapeError(std::string(engine) + " needs a complete fat tree: " + tree.asymmetry());
     const Reach above(tree, Reach::Direction::up), below(tree, Reach::Direction::down);
     const bool complete = tree.complete() && every_root_covers_every_leaf(tree, below);
     if (needs == Needs::complete_tree && !complete)
-        throw Error(std::string(engine) + " needs a complete fat tree: not every leaf is below every root");
+        throw ShapeError(std::string(engine) + " needs a complete fat tree: not every leaf is below every root");
     const Targets targets(tree, levels, options);
     const Trunks trunks(tree, targets);
 

@@ -52,6 +52,12 @@ TEST(Grouped, SeparatesThousands) {
     EXPECT_EQ(grouped(2980000), "2,980,000");
 }
 
+TEST(Counted, TakesTheSingularForOneAlone) {
+    EXPECT_EQ(counted(0, "switch", "switches"), "0 switches");
+    EXPECT_EQ(counted(1, "switch", "switches"), "1 switch");
+    EXPECT_EQ(counted(1728, "host", "hosts"), "1,728 hosts");
+}
+
 TEST(HumanSeconds, KeepsThreeDigits) {
     EXPECT_EQ(human_seconds(0), "0 us");
     EXPECT_EQ(human_seconds(12.34e-6), "12.3 us");

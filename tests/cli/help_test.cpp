@@ -30,4 +30,9 @@ TEST(Completion, KnowsSubcommandsByTheirWholePath) {
     }
 }
 
+TEST(Completion, ListsThePoliciesThatTheManagerHas) {
+    EXPECT_THAT(loom_program("manage --help").out, HasSubstr("none,paper,two-step,history,proportional,backoff"));
+    EXPECT_THAT(loom_program("completion bash").out, HasSubstr("'none paper two-step history proportional backoff'"));
+}
+
 }  // namespace

@@ -220,8 +220,10 @@ TEST_F(Loop, BackoffForgetsWhenThereWasAVictimFlow) {
 }
 
 TEST(Policies, HaveNames) {
-    for (const char* name :
-         {"paper", "two-step", "history", "proportional", "backoff", "two-step+history+proportional+backoff"}) {
+    std::vector<std::string> names(policy_names().begin(), policy_names().end());
+    EXPECT_THAT(names, testing::ElementsAre("paper", "two-step", "history", "proportional", "backoff"));
+    names.emplace_back("two-step+history+proportional+backoff");
+    for (const std::string& name : names) {
         const auto policy = parse_policy(name);
 
         ASSERT_TRUE(policy.has_value()) << name;

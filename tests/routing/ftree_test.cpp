@@ -297,7 +297,7 @@ TEST(Ftree, RefusesARingAndSaysWhy) {
     try {
         route(std::move(fabric), route_ftree);
         FAIL() << "a ring was routed";
-    } catch (const Error& error) {
+    } catch (const ShapeError& error) {
         EXPECT_THAT(
             error.what(),
             HasSubstr("not a fat tree: 6 of 6 cables between switches join two of one level; the first is at S0"));
@@ -311,7 +311,7 @@ TEST(Dmodk, RefusesADamagedTreeAndNamesTheFirstSwitchThatDiffers) {
     try {
         route(std::move(fabric), route_dmodk);
         FAIL() << "a damaged tree was routed";
-    } catch (const Error& error) {
+    } catch (const ShapeError& error) {
         EXPECT_THAT(error.what(), HasSubstr("switch L0-02 of level 0 has 3 up-going groups of 1 port where its "
                                             "level should have 4 up-going groups of 1 port"));
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "loom/base/terminal.hpp"
@@ -49,6 +50,9 @@ private:
 
 // "1,728": digits in groups of three.
 [[nodiscard]] std::string grouped(std::size_t number);
+
+// "1 switch", "1,728 switches".
+[[nodiscard]] std::string counted(std::size_t number, std::string_view one, std::string_view many);
 
 // "12.3 ms", "1.24 s", "2 min 5 s": three digits, for people.
 [[nodiscard]] std::string human_seconds(double seconds);

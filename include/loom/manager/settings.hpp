@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "loom/base/time.hpp"
+#include "loom/manager/policy.hpp"
 
 namespace loom::manager {
 
@@ -27,38 +28,6 @@ struct Readings {
 [[nodiscard]] constexpr Readings as_printed() {
     return {Reading::literal, Reading::literal, Reading::literal};
 }
-
-// Four choices that do not depend on each other. All at their first value: the paper's manager.
-enum class Sweeping : std::uint8_t {
-    steady,    // one interval
-    two_step,  // a longer one until a congestion event is detected, the shorter one while it lasts
-};
-enum class Attention : std::uint8_t {
-    all,      // every connected switch port in every sweep
-    history,  // ports that were congested lately and those that face their switches; all of them now and then
-};
-enum class Marking : std::uint8_t {
-    two_values,    // low or default
-    proportional,  // as much as it takes: the share of packets that are marked grows with the time that victims wait
-};
-enum class Patience : std::uint8_t {
-    none,
-    backoff,  // a port whose lowering found no victim flow is left alone for twice as many sweeps each time
-};
-struct Policy {
-    Sweeping sweeping = Sweeping::steady;
-    Attention attention = Attention::all;
-    Marking marking = Marking::two_values;
-    Patience patience = Patience::none;
-
-    friend bool operator==(const Policy&, const Policy&) = default;
-};
-// Of the two that slow down victims and contributors least in `loom reproduce manager-policies` (1.34 and 1.36, the
-// mean of three cases) the one that does not leave a port alone when a victim comes late.
-inline constexpr Policy default_policy{.marking = Marking::proportional};
-// "paper", or any of "two-step", "history", "proportional", "backoff" joined by '+'.
-[[nodiscard]] std::string to_string(const Policy& policy);
-[[nodiscard]] std::optional<Policy> parse_policy(std::string_view text);
 
 // Thresholds are for one `sweep`. Where more or less time lies between two reads of a port, what it counted is
 // scaled to that. Defaults are the paper's where it prints them; sweep, data and count are ours (it gives 12 and

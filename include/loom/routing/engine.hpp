@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/base/error.hpp"
 #include "loom/routing/tables.hpp"
 
 namespace loom::routing {
@@ -28,9 +29,15 @@ struct Routing {
     std::vector<std::string> remarks;  // plain sentences: what deviates from the engine's ideal, and its cost
 };
 
+// The fabric is of a shape that the engine does not route; dfsssp routes any.
+class ShapeError : public Error {
+public:
+    using Error::Error;
+};
+
 // Contract of every engine: fills a row for every switch and every destination of the graph that the
 // row's switch can reach by cable; leaves no_route elsewhere; equal input gives equal tables. Throws
-// Error when the fabric is of a kind it does not route, naming the first offender.
+// ShapeError when the fabric is of a kind it does not route, naming the first offender.
 struct Engine {
     std::string_view name;
     std::string_view summary;  // one line for --help

@@ -1,4 +1,5 @@
-// Which programs a library can be preloaded into.
+#include "loom/base/program.hpp"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,10 +12,9 @@
 #include <cstring>
 #include <fstream>
 
-#include "cli/verbs.hpp"
 #include "loom/base/error.hpp"
 
-namespace loom::cli {
+namespace loom {
 
 namespace {
 
@@ -35,23 +35,6 @@ constexpr Elf64_Half own_machine = EM_PPC64;
 bool is_program(const fs::path& path) {
     struct stat status {};
     return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
-}
-
-fs::path find_program(const std::string& name) {
-    if (name.empty()) throw UsageError("expected a PROGRAM to run");
-    if (name.find('/') != std::string::npos) {
-        if (!fs::exists(name)) throw UsageError("no such program: " + name);
-        if (!is_program(name)) throw UsageError(name + " is not a program that can be run");
-        return name;
-    }
-    const char* value = std::getenv("PATH");
-    std::string folders = value == nullptr ? "/usr/local/bin:/usr/bin:/bin" : value;
-    folders += ':';
-    for (std::size_t begin = 0, end = 0; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1) {
-        const fs::path folder = end == begin ? "." : folders.substr(begin, end - begin);
-        if (is_program(folder / name)) return folder / name;
-    }
-    throw UsageError("no such program: " + name);
 }
 
 // One sentence: what the program is, and that the library cannot be preloaded into it.
@@ -114,10 +97,38 @@ void check_program(const fs::path& path, int depth) {
 
 }  // namespace
 
+fs::path find_program(const std::string& name, std::string_view beyond) {
+    if (name.find('/') != std::string::npos) return is_program(name) ? fs::path(name) : fs::path();
+    const char* value = std::getenv("PATH");
+    std::string folders = value == nullptr ? "/usr/local/bin:/usr/bin:/bin" : value;
+    folders += ':';
+    if (!beyond.empty()) folders.append(beyond) += ':';
+    for (std::size_t begin = 0, end = 0; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1) {
+        const fs::path folder = end == begin ? "." : folders.substr(begin, end - begin);
+        if (is_program(folder / name)) return folder / name;
+    }
+    return {};
+}
+
 fs::path preloadable_program(const std::string& name) {
+    if (name.empty()) throw UsageError("expected a PROGRAM to run");
     const fs::path path = find_program(name);
+    if (path.empty()) {
+        const bool is_file = name.find('/') != std::string::npos && fs::exists(name);
+        throw UsageError(is_file ? name + " is not a program that can be run" : "no such program: " + name);
+    }
     check_program(path, 0);
     return path;
 }
 
-}  // namespace loom::cli
+std::string preload_list(const fs::path& library) {
+    const std::string own = library.string();
+    if (own.find_first_of(": ") != std::string::npos)
+        throw UsageError(own + ": the dynamic linker takes no path with a blank or a colon in LD_PRELOAD");
+    const char* given = std::getenv("LD_PRELOAD");
+    const std::string others = given == nullptr ? "" : given;
+    if ((others + ':').starts_with(own + ':')) return others;  // a run inside of a run
+    return others.empty() ? own : own + ':' + others;
+}
+
+}  // namespace loom
