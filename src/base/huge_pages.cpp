@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25  // newer than some C libraries' headers (Linux 6.1); the number is the kernel's interface
@@ -144,10 +145,7 @@ std::size_t place_of(std::span<const std::byte> memory) {
 }  // namespace
 
 bool may_use_huge_pages() {
-    const char* const asked = std::getenv("LOOM_HUGE_PAGES");
-    if (asked != nullptr && std::strcmp(asked, "off") == 0) return false;
-    if (asked != nullptr && std::strcmp(asked, "auto") != 0 && std::strcmp(asked, "soon") != 0)
-        throw UsageError(std::string("LOOM_HUGE_PAGES='") + asked + "': expected auto, soon or off");
+    if (settings::read_word(Setting::huge_pages) == "off") return false;
     std::string setting;
     std::getline(std::ifstream(std::string(folder) + "enabled"), setting);
     if (huge_page_bytes() == 0 || huge_page_bytes() > HugePages::at_once) return false;
@@ -155,8 +153,7 @@ bool may_use_huge_pages() {
 }
 
 HugePageBudget huge_page_budget() {
-    const char* const asked = std::getenv("LOOM_HUGE_PAGES");
-    return asked != nullptr && std::strcmp(asked, "soon") == 0 ? HugePageBudget::any : HugePageBudget::share;
+    return settings::read(Setting::huge_pages) == "soon" ? HugePageBudget::any : HugePageBudget::share;
 }
 
 std::size_t move_to_huge_pages(std::span<const std::byte> memory, std::size_t& allowance) {

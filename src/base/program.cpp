@@ -8,11 +8,11 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom {
 
@@ -99,9 +99,7 @@ void check_program(const fs::path& path, int depth) {
 
 fs::path find_program(const std::string& name, std::string_view beyond) {
     if (name.find('/') != std::string::npos) return is_program(name) ? fs::path(name) : fs::path();
-    const char* value = std::getenv("PATH");
-    std::string folders = value == nullptr ? "/usr/local/bin:/usr/bin:/bin" : value;
-    folders += ':';
+    std::string folders = settings::variable("PATH").value_or("/usr/local/bin:/usr/bin:/bin") + ':';
     if (!beyond.empty()) folders.append(beyond) += ':';
     for (std::size_t begin = 0, end = 0; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1) {
         const fs::path folder = end == begin ? "." : folders.substr(begin, end - begin);
@@ -125,8 +123,7 @@ std::string preload_list(const fs::path& library) {
     const std::string own = library.string();
     if (own.find_first_of(": ") != std::string::npos)
         throw UsageError(own + ": the dynamic linker takes no path with a blank or a colon in LD_PRELOAD");
-    const char* given = std::getenv("LD_PRELOAD");
-    const std::string others = given == nullptr ? "" : given;
+    const std::string others = settings::variable("LD_PRELOAD").value_or("");
     if ((others + ':').starts_with(own + ':')) return others;  // a run inside of a run
     return others.empty() ? own : own + ':' + others;
 }

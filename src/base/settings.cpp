@@ -67,6 +67,12 @@ std::optional<std::string> read_word(Setting setting) {
     return value;
 }
 
+bool as_switch(Setting setting, std::string_view value) {
+    if (value == "1" || value == "on" || value == "yes") return true;
+    if (value == "0" || value == "off" || value == "no") return false;
+    refuse(setting, value, "0 or 1");
+}
+
 void refuse(Setting setting, std::string_view value, std::string_view expected) {
     throw UsageError(std::string(name(setting)) + "='" + std::string(value) + "': expected " + std::string(expected));
 }

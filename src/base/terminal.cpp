@@ -3,7 +3,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
+#include <string>
+
+#include "loom/base/settings.hpp"
 
 namespace loom {
 
@@ -40,10 +42,8 @@ bool is_terminal(Stream stream) {
 }
 
 bool wants_colour(Stream stream) {
-    const char* no_colour = std::getenv("NO_COLOR");
-    const char* term = std::getenv("TERM");
-    return (no_colour == nullptr || *no_colour == '\0') && term != nullptr && std::string_view(term) != "dumb" &&
-           is_terminal(stream);
+    return settings::variable("NO_COLOR").value_or("").empty() &&
+           settings::variable("TERM").value_or("dumb") != "dumb" && is_terminal(stream);
 }
 
 unsigned terminal_width(Stream stream) {

@@ -12,6 +12,7 @@
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/program.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/mpi/flavour.hpp"
 #include "loom/verbs/functions.hpp"
 
@@ -57,10 +58,9 @@ void remark_on_launcher(const Options& options, const Found& found) {
 }
 
 fs::path library_for(mpi::Flavour flavour) {
-    if (const char* given = std::getenv("LOOM_MPI_LIBRARY"); given != nullptr && *given != '\0') {
-        if (!fs::exists(given))
-            throw UsageError(std::string("LOOM_MPI_LIBRARY='") + given + "': there is no such file");
-        return fs::absolute(given);
+    if (const auto given = settings::read(Setting::mpi_library)) {
+        if (!fs::exists(*given)) throw UsageError("LOOM_MPI_LIBRARY='" + *given + "': there is no such file");
+        return fs::absolute(*given);
     }
     const std::string name = "libloom-mpi-" + std::string(mpi::to_string(flavour)) + ".so";
     const fs::path library = verbs::soft_library().parent_path() / name;
@@ -72,9 +72,10 @@ fs::path library_for(mpi::Flavour flavour) {
 // What the program must find in its environment.
 std::vector<std::pair<std::string, std::string>> variables(const Options& options, const fs::path& library) {
     std::vector<std::pair<std::string, std::string>> all{{"LD_PRELOAD", preload_list(library)}};
-    if (options.blocking) all.emplace_back("LOOM_MPI_BLOCKING", *options.blocking ? "1" : "0");
+    if (options.blocking) all.emplace_back(settings::name(Setting::mpi_blocking), *options.blocking ? "1" : "0");
     if (!options.report.empty())
-        all.emplace_back("LOOM_MPI_REPORT", options.report == "1" ? "1" : fs::absolute(options.report).string());
+        all.emplace_back(settings::name(Setting::mpi_report),
+                         options.report == "1" ? "1" : fs::absolute(options.report).string());
     return all;
 }
 
@@ -97,7 +98,7 @@ void owe_account() {
     if (out < 0 || write(out, process.data(), process.size()) < 0)
         throw Error("cannot write " + file + ": " + std::strerror(errno));
     close(out);
-    setenv("LOOM_MPI_REPORT_OWED", file.c_str(), 1);
+    setenv(settings::name(Setting::mpi_report_owed), file.c_str(), 1);
 }
 
 [[noreturn]] void execute(std::vector<std::string> words) {

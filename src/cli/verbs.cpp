@@ -4,14 +4,15 @@
 #include <cstdlib>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/hca/settings.hpp"
 
 namespace loom::cli {
 
 namespace {
 
-void set(const char* variable, const std::string& value) {
-    if (!value.empty()) setenv(variable, value.c_str(), 1);
+void set(Setting setting, const std::string& value) {
+    if (!value.empty()) setenv(settings::name(setting), value.c_str(), 1);
 }
 
 // The program may change its folder, and each of its children: a name on the command line is seen from here.
@@ -29,16 +30,15 @@ void add_hcas_option(CLI::App& app, VerbsSettings& settings) {
 }
 
 void apply(const VerbsSettings& settings) {
-    using namespace hca::variable;
-    set(hcas, settings.hcas);
-    set(trace, settings.trace == "1" ? settings.trace : from_here(settings.trace));
-    set(fault, settings.fault);
-    set(stats, from_here(settings.stats));
-    if (settings.roce_port != 0) set(roce_port, std::to_string(settings.roce_port));
-    if (settings.no_gso) set(gso, "0");
-    if (settings.no_shared) set(shared, "0");
-    if (settings.no_ptracer) set(ptracer, "0");
-    if (settings.realtime) set(realtime, "1");
+    set(Setting::verbs_hcas, settings.hcas);
+    set(Setting::verbs_trace, settings.trace == "1" ? settings.trace : from_here(settings.trace));
+    set(Setting::verbs_fault, settings.fault);
+    set(Setting::verbs_stats, from_here(settings.stats));
+    if (settings.roce_port != 0) set(Setting::verbs_roce_port, std::to_string(settings.roce_port));
+    if (settings.no_gso) set(Setting::verbs_gso, "0");
+    if (settings.no_shared) set(Setting::verbs_shared, "0");
+    if (settings.no_ptracer) set(Setting::verbs_ptracer, "0");
+    if (settings.realtime) set(Setting::verbs_realtime, "1");
     hca::check_environment();
 }
 

@@ -19,6 +19,7 @@
 #include "cli/verbs_side.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/random.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/base/table.hpp"
 #include "loom/hca/counters.hpp"
 #include "loom/verbs/functions.hpp"
@@ -209,7 +210,7 @@ void run(const Options& options) {
 }  // namespace
 
 std::vector<VerbsSpeed> bench_verbs(VerbsSettings settings) {
-    if (settings.hcas.empty() && std::getenv("LOOM_VERBS_HCAS") == nullptr) settings.hcas = "2";
+    if (settings.hcas.empty() && !settings::read(Setting::verbs_hcas)) settings.hcas = "2";
     apply(settings);
     const verbs::Functions verbs(verbs::soft_library().string());
     return measure(verbs);

@@ -11,7 +11,7 @@
 #include "cli/verbs.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/program.hpp"
-#include "loom/hca/settings.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/verbs/functions.hpp"
 
 namespace loom::cli {
@@ -26,9 +26,10 @@ struct Options {
 
 nlohmann::ordered_json environment() {
     nlohmann::ordered_json object = nlohmann::ordered_json::object();
-    using namespace hca::variable;
-    for (const char* name : {"LD_PRELOAD", hcas, trace, fault, roce_port, gso, shared, ptracer, realtime, stats})
-        if (const char* value = std::getenv(name); value != nullptr) object[name] = value;
+    if (const auto value = settings::variable("LD_PRELOAD")) object["LD_PRELOAD"] = *value;
+    for (const settings::Info& each : settings::all())
+        if (std::string_view(each.room) == "hca")
+            if (const auto value = settings::variable(each.name)) object[each.name] = *value;
     return object;
 }
 

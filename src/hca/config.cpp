@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -21,11 +20,9 @@ namespace loom::hca {
 
 namespace {
 
-constexpr std::uint32_t most_hcas = 256;
+using settings::refuse;
 
-[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& expected) {
-    throw UsageError(name + "='" + value + "': expected " + expected);
-}
+constexpr std::uint32_t most_hcas = 256;
 
 std::vector<std::string> split(const std::string& text, char separator) {
     std::vector<std::string> parts;
@@ -105,12 +102,12 @@ constexpr const char* hcas_expected = "a number of HCAs, or a list like ib,ib or
 HcaConfig hca_of(const std::string& word, std::uint32_t index, const std::string& value, roce::LocalAddresses& known) {
     if (word == "ib") return infiniband(index);
     if (word == "roce") return ethernet(index, first_address(known).ip, known);
-    if (!word.starts_with("roce:")) refuse(variable::hcas, value, hcas_expected);
+    if (!word.starts_with("roce:")) refuse(Setting::verbs_hcas, value, hcas_expected);
     const std::string text = word.substr(5);
     const std::optional<roce::Address> address = roce::parse_address(text);
     if (!address || address->scope != 0)
-        refuse(variable::hcas, value, "an IPv4 or IPv6 address instead of '" + text + "'");
-    if (!is_local(*address)) refuse(variable::hcas, value, "an address of this host; " + text + " is none");
+        refuse(Setting::verbs_hcas, value, "an IPv4 or IPv6 address instead of '" + text + "'");
+    if (!is_local(*address)) refuse(Setting::verbs_hcas, value, "an address of this host; " + text + " is none");
     return ethernet(index, address->ip, known);
 }
 
@@ -119,12 +116,12 @@ std::vector<HcaConfig> parse_hcas(const std::string& value) {
     std::vector<HcaConfig> hcas;
     std::uint32_t count = 0;
     if (parse_number(value, count)) {
-        if (count > most_hcas) refuse(variable::hcas, value, "at most " + std::to_string(most_hcas) + " HCAs");
+        if (count > most_hcas) refuse(Setting::verbs_hcas, value, "at most " + std::to_string(most_hcas) + " HCAs");
         for (std::uint32_t index = 0; index < count; ++index) hcas.push_back(infiniband(index));
         return hcas;
     }
     const std::vector<std::string> words = split(value, ',');
-    if (words.size() > most_hcas) refuse(variable::hcas, "...", "at most " + std::to_string(most_hcas) + " HCAs");
+    if (words.size() > most_hcas) refuse(Setting::verbs_hcas, "...", "at most " + std::to_string(most_hcas) + " HCAs");
     for (const std::string& word : words)
         hcas.push_back(hca_of(word, static_cast<std::uint32_t>(hcas.size()), value, known));
     return hcas;
@@ -133,7 +130,7 @@ std::vector<HcaConfig> parse_hcas(const std::string& value) {
 double parse_probability(const std::string& text, const std::string& whole, const std::string& key) {
     double probability = 0;
     if (!parse_number(text, probability) || !(probability >= 0 && probability <= 1))
-        refuse(variable::fault, whole, key + " from 0 to 1");
+        refuse(Setting::verbs_fault, whole, key + " from 0 to 1");
     return probability;
 }
 
@@ -144,7 +141,7 @@ FaultConfig parse_faults(const std::string& value) {
         const std::string key = part.substr(0, equals);
         const std::string text = equals == std::string::npos ? "" : part.substr(equals + 1);
         if (key == "seed") {
-            if (!parse_number(text, faults.seed)) refuse(variable::fault, value, "seed to be a whole number");
+            if (!parse_number(text, faults.seed)) refuse(Setting::verbs_fault, value, "seed to be a whole number");
         } else if (key == "drop") {
             faults.drop = parse_probability(text, value, key);
         } else if (key == "datagrams") {
@@ -152,18 +149,12 @@ FaultConfig parse_faults(const std::string& value) {
         } else if (key == "error") {
             faults.error = parse_probability(text, value, key);
         } else if (key == "delay") {
-            if (!parse_duration(text, faults.delay)) refuse(variable::fault, value, "delay like 50us, 2ms or 1s");
+            if (!parse_duration(text, faults.delay)) refuse(Setting::verbs_fault, value, "delay like 50us, 2ms or 1s");
         } else {
-            refuse(variable::fault, value, "a list like seed=1,drop=0.01,datagrams=0.01,delay=50us,error=0.001");
+            refuse(Setting::verbs_fault, value, "a list like seed=1,drop=0.01,datagrams=0.01,delay=50us,error=0.001");
         }
     }
     return faults;
-}
-
-bool parse_switch(const char* name, const std::string& value) {
-    if (value == "1" || value == "on" || value == "yes") return true;
-    if (value == "0" || value == "off" || value == "no") return false;
-    refuse(name, value, "0 or 1");
 }
 
 }  // namespace
@@ -195,40 +186,35 @@ std::uint64_t local_guid(std::uint32_t index) {
 }
 
 Config read_config(const Environment& environment) {
-    const auto value_of = [&](const char* name) {
-        const char* value = environment(name);
-        return std::string(value == nullptr ? "" : value);
-    };
     Config config;
-    const std::string hcas = value_of(variable::hcas);
-    config.hcas = parse_hcas(hcas.empty() ? "ib" : hcas);
-    const std::string trace = value_of(variable::trace);
-    config.trace = !trace.empty() && trace != "0";
+    const auto read_switch = [&](Setting setting, bool& on) {
+        if (const auto value = environment(setting)) on = settings::as_switch(setting, *value);
+    };
+    config.hcas = parse_hcas(environment(Setting::verbs_hcas).value_or("ib"));
+    const std::string trace = environment(Setting::verbs_trace).value_or("0");
+    config.trace = trace != "0";
     if (config.trace && trace != "1" && trace != "stderr") config.trace_file = trace;
-    if (const std::string faults = value_of(variable::fault); !faults.empty()) config.faults = parse_faults(faults);
-    if (const std::string port = value_of(variable::roce_port); !port.empty())
-        if (!parse_number(port, config.roce_port) || config.roce_port == 0)
-            refuse(variable::roce_port, port, "a UDP port from 1 to 65535");
-    if (const std::string gso = value_of(variable::gso); !gso.empty()) config.gso = parse_switch(variable::gso, gso);
-    if (const std::string shared = value_of(variable::shared); !shared.empty())
-        config.shared_memory = parse_switch(variable::shared, shared);
-    if (const std::string ptracer = value_of(variable::ptracer); !ptracer.empty())
-        config.ptracer = parse_switch(variable::ptracer, ptracer);
-    if (const std::string realtime = value_of(variable::realtime); !realtime.empty())
-        config.realtime = parse_switch(variable::realtime, realtime);
-    config.stats_file = value_of(variable::stats);
+    if (const auto faults = environment(Setting::verbs_fault)) config.faults = parse_faults(*faults);
+    if (const auto port = environment(Setting::verbs_roce_port))
+        if (!parse_number(*port, config.roce_port) || config.roce_port == 0)
+            refuse(Setting::verbs_roce_port, *port, "a UDP port from 1 to 65535");
+    read_switch(Setting::verbs_gso, config.gso);
+    read_switch(Setting::verbs_shared, config.shared_memory);
+    read_switch(Setting::verbs_ptracer, config.ptracer);
+    read_switch(Setting::verbs_realtime, config.realtime);
+    config.stats_file = environment(Setting::verbs_stats).value_or("");
     return config;
 }
 
 void check_environment() {
-    (void)read_config([](const char* name) { return std::getenv(name); });
+    (void)read_config(settings::read);
 }
 
 const Config& config() noexcept {
     // Never destroyed: threads of the program may still ask while it exits.
     static const Config* const known = []() -> const Config* {
         try {
-            return new Config(read_config([](const char* name) { return std::getenv(name); }));
+            return new Config(read_config(settings::read));
         } catch (const std::exception& error) {
             std::fprintf(stderr, "loom-verbs: %s; no device is listed\n", error.what());
         }

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hca/roce/address.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::hca {
 
@@ -58,8 +60,8 @@ struct Config {
     std::string stats_file;     // one JSON line at exit; empty: none
 };
 
-// Like getenv: a null pointer for what is not set.
-using Environment = std::function<const char*(const char*)>;
+// Like settings::read.
+using Environment = std::function<std::optional<std::string>(Setting)>;
 
 // Throws loom::UsageError, one line with the variable, its value and what was expected.
 [[nodiscard]] Config read_config(const Environment& environment);

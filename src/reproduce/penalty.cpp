@@ -13,6 +13,7 @@
 #include <span>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/transport/ask.hpp"
 #include "loom/transport/bootstrap.hpp"
@@ -26,8 +27,7 @@ namespace {
 // A variable for the ranks that are started meanwhile.
 class Variable {
 public:
-    Variable(const char* name, const std::string& value) : name_(name) {
-        if (const char* const old = std::getenv(name)) old_ = old;
+    Variable(const char* name, const std::string& value) : name_(name), old_(settings::variable(name).value_or("")) {
         setenv(name, value.c_str(), 1);
     }
     Variable(const Variable&) = delete;

@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 #include <vector>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 #include "verbs/choosing.hpp"
 
 namespace loom::verbs {
@@ -129,17 +129,15 @@ Adapter choose_adapter(const std::string& how, const std::string& system_library
 
 const Adapter& adapter() {
     static const Adapter chosen = [] {
-        const char* asked = std::getenv("LOOM_HCA");
-        return choose_adapter(asked == nullptr || *asked == '\0' ? "auto" : asked, "libibverbs.so.1");
+        return choose_adapter(settings::read(Setting::hca).value_or("auto"), "libibverbs.so.1");
     }();
     return chosen;
 }
 
 fs::path soft_library() {
-    if (const char* given = std::getenv("LOOM_VERBS_LIBRARY"); given != nullptr && *given != '\0') {
-        if (!fs::exists(given))
-            throw UsageError(std::string("LOOM_VERBS_LIBRARY='") + given + "': there is no such file");
-        return fs::absolute(given);
+    if (const auto given = settings::read(Setting::verbs_library)) {
+        if (!fs::exists(*given)) throw UsageError("LOOM_VERBS_LIBRARY='" + *given + "': there is no such file");
+        return fs::absolute(*given);
     }
     const fs::path name = "libloom-verbs.so";
     std::vector<fs::path> places;
@@ -147,8 +145,7 @@ fs::path soft_library() {
         places = {folder / name, folder / "lib" / name, folder / "../lib" / name, folder / "../../lib" / name};
     for (const fs::path& folder : linker_folders()) places.push_back(folder / name);
     places.push_back(fs::path(LOOM_LIBRARY_FOLDER) / name);
-    if (const char* folder = std::getenv(libraries_variable); folder != nullptr && *folder != '\0')
-        places.push_back(fs::path(folder) / name);
+    if (const auto folder = settings::read(Setting::libraries)) places.push_back(fs::path(*folder) / name);
     std::error_code gone;
     for (const fs::path& place : places)
         if (fs::exists(place, gone)) return fs::canonical(place);

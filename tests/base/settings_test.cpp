@@ -64,6 +64,12 @@ TEST(Settings, RefuseAWordThatTheTableDoesNotList) {
     }
 }
 
+TEST(Settings, ThatAreSwitchesHaveThreeWordsForEachSide) {
+    for (const char* on : {"1", "on", "yes"}) EXPECT_TRUE(settings::as_switch(Setting::coll_check, on));
+    for (const char* off : {"0", "off", "no"}) EXPECT_FALSE(settings::as_switch(Setting::coll_check, off));
+    EXPECT_THROW((void)settings::as_switch(Setting::coll_check, "perhaps"), UsageError);
+}
+
 TEST(Settings, OfOthersMayBeEmpty) {
     const Variable empty("OF_OTHERS", "");
 

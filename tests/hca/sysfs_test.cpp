@@ -8,8 +8,9 @@ using namespace loom::hca;
 using Kind = SysfsNode::Kind;
 
 Config two_hcas() {
-    return read_config([](const char* name) -> const char* {
-        return std::string_view(name) == "LOOM_VERBS_HCAS" ? "ib,roce:127.0.0.9" : nullptr;
+    return read_config([](loom::Setting setting) -> std::optional<std::string> {
+        if (setting != loom::Setting::verbs_hcas) return std::nullopt;
+        return "ib,roce:127.0.0.9";
     });
 }
 

@@ -98,6 +98,9 @@ struct Info {
 // The same where `type` lists words. Throws UsageError for any other word.
 [[nodiscard]] std::optional<std::string> read_word(Setting setting);
 
+// 1, on and yes; 0, off and no. Throws UsageError for anything else.
+[[nodiscard]] bool as_switch(Setting setting, std::string_view value);
+
 // Throws UsageError: "LOOM_WAITING='often': expected spin or yield".
 [[noreturn]] void refuse(Setting setting, std::string_view value, std::string_view expected);
 

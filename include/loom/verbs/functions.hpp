@@ -66,9 +66,8 @@ struct Adapter {
 [[nodiscard]] const Adapter& adapter();
 
 // libloom-verbs.so: LOOM_VERBS_LIBRARY, beside the program or library that this code is part of (as built or as
-// installed), where the linker looks for that one's libraries, where it was installed to, or in the folder that `loom
-// run` names to its ranks: where its own libraries are. Throws UsageError when it is nowhere.
+// installed), where the linker looks for that one's libraries, where it was installed to, or in LOOM_LIBRARIES, which
+// `loom run` sets for its ranks to where its own libraries are. Throws UsageError when it is nowhere.
 [[nodiscard]] std::filesystem::path soft_library();
-inline constexpr const char* libraries_variable = "LOOM_LIBRARIES";  // that folder
 
 }  // namespace loom::verbs

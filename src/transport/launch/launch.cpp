@@ -16,6 +16,7 @@
 #include <memory>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "loom/verbs/functions.hpp"
 #include "transport/launch/exchange.hpp"
@@ -237,10 +238,10 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     start.program = launch_.program;
     start.body = [this, number] { return launch_.body(Rank{number}); };
     start.socket = ends[1];
-    start.environment = {{"LOOM_RUN", std::to_string(ends[1])},
-                         {"LOOM_RANK", std::to_string(number)},
-                         {"LOOM_SIZE", std::to_string(launch_.ranks)}};
-    if (!libraries_.empty()) start.environment.emplace_back(verbs::libraries_variable, libraries_);
+    start.environment = {{settings::name(Setting::run), std::to_string(ends[1])},
+                         {settings::name(Setting::rank), std::to_string(number)},
+                         {settings::name(Setting::size), std::to_string(launch_.ranks)}};
+    if (!libraries_.empty()) start.environment.emplace_back(settings::name(Setting::libraries), libraries_);
     start.input = input_of(number, theirs);
     if (launch_.output == RankOutput::tagged) {
         start.output = stream(number, STDOUT_FILENO, theirs);
@@ -251,8 +252,8 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     if (!cores.empty()) {
         start.core = cores[std::uint64_t{number} * cores.size() / std::max<std::uint64_t>(launch_.ranks, cores.size())];
         // With a core each they need not yield, which their own affinity cannot tell them.
-        if (launch_.ranks <= cores.size() && std::getenv("LOOM_WAITING") == nullptr)
-            start.environment.emplace_back("LOOM_WAITING", "spin");
+        if (launch_.ranks <= cores.size() && !settings::read(Setting::waiting))
+            start.environment.emplace_back(settings::name(Setting::waiting), "spin");
     }
     start.signals = signals_.before();
     for (const Member& other : members_) {
