@@ -34,6 +34,19 @@ const std::vector<Rule>& environment_rules() {
     return rules;
 }
 
+Chosen by_ranking(const Ranked& ranked, const Candidate& taken) {
+    Chosen chosen;
+    chosen.algorithm = taken.algorithm;
+    chosen.tuning = taken.tuning;
+    if (&taken != &ranked.candidates.front()) {
+        chosen.why = "the quickest of those that can do this call";
+    } else if (ranked.decided != nullptr) {
+        chosen.why = ranked.decided->reason;
+        chosen.rule = ranked.decided->name;
+    }
+    return chosen;
+}
+
 }  // namespace
 
 std::vector<Rule> parse_rules(std::string_view text) {
@@ -71,14 +84,15 @@ Chosen choose(const Group& group, std::uint64_t group_signature, const Call& cal
         const Algorithm& algorithm = find_algorithm(call.what, asked->algorithm);
         if (!algorithm.fits(group, call))
             throw UsageError(std::string(asked->algorithm) + " cannot do this " + std::string(to_string(call.what)));
-        return {&algorithm, asked->tuning, "asked for"};
+        return {&algorithm, asked->tuning, "asked for", {}};
     }
     for (const Rule& rule : environment_rules())
         if (rule.what == call.what && rule.chosen.algorithm->fits(group, call)) return rule.chosen;
-    for (const Candidate& candidate : ranking.of(group, group_signature, call, charges))
-        if (candidate.algorithm->fits(group, call)) return {candidate.algorithm, candidate.tuning};
+    const Ranked& ranked = ranking.of(group, group_signature, call, charges);
+    for (const Candidate& candidate : ranked.candidates)
+        if (candidate.algorithm->fits(group, call)) return by_ranking(ranked, candidate);
     for (const Algorithm& algorithm : algorithms(call.what))
-        if (algorithm.fits(group, call)) return {&algorithm, {}, "the only one that can do it"};
+        if (algorithm.fits(group, call)) return {&algorithm, {}, "the only one that can do it", {}};
     throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
 }
 

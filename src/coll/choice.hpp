@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "coll/candidates.hpp"
+#include "coll/ranking.hpp"
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/communicator.hpp"
 
@@ -13,7 +13,8 @@ namespace loom::coll {
 struct Chosen {
     const Algorithm* algorithm = nullptr;
     Tuning tuning;
-    std::string_view why = "the simplest of those predicted to be the quickest";
+    std::string_view why = "predicted to be the quickest";
+    std::string_view rule;  // of preferences.hpp, where one decided
 };
 
 // The same answer on every rank, whatever blocks each gives. `asked` (may be null) comes before the environment's

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "coll/call_class.hpp"
 #include "coll/choice.hpp"
 #include "coll/explaining.hpp"
 #include "coll/world_state.hpp"

@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "coll/candidates.hpp"
 #include "coll/checking.hpp"
 #include "coll/messages.hpp"
 #include "coll/prepared.hpp"
+#include "coll/ranking.hpp"
 #include "loom/coll/communicator.hpp"
 #include "loom/coll/world.hpp"
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "coll/call_class.hpp"
 #include "coll/explaining.hpp"
 #include "loom/base/table.hpp"
 #include "loom/model/parameters.hpp"
@@ -65,7 +66,8 @@ Explanation explain_call(const Group& group, const Call& call, const Choice* cho
     e.algorithm = chosen.algorithm->name;
     e.tuning = chosen.tuning;
     e.why = chosen.why;
-    for (const Candidate& each : ranking.of(group, of_group, filled.call, parameters.charges))
+    e.rule = chosen.rule;
+    for (const Candidate& each : ranking.of(group, of_group, filled.call, parameters.charges).candidates)
         e.alternatives.push_back({each.algorithm->name, each.algorithm->summary, each.tuning, each.predicted});
     e.parameters = parameters;
     return e;
@@ -80,7 +82,7 @@ std::string Explanation::text() const {
     std::string out =
         fmt::format("{} of {} on {} rank{}", to_string(what), human_bytes(bytes), ranks, ranks == 1 ? "" : "s");
     if (hosts > 1) out += fmt::format(" of {} hosts", hosts);
-    out += fmt::format(": {} ({})\n", describe(algorithm, tuning), why);
+    out += fmt::format(": {} ({}{}{})\n", describe(algorithm, tuning), rule, rule.empty() ? "" : ": ", why);
     if (judged != bytes && what != Collective::barrier)
         out += fmt::format("predicted as for {}\n", human_bytes(judged));
     std::map<std::string_view, int> shown;
@@ -116,7 +118,8 @@ std::string Explanation::json() const {
                         {"ranks", ranks},
                         {"hosts", hosts},
                         {"chosen", tuned(algorithm, tuning)},
-                        {"why", why}};
+                        {"why", why},
+                        {"rule", rule.empty() ? ordered_json() : ordered_json(rule)}};
     ordered_json& list = object["candidates"] = ordered_json::array();
     for (const Alternative& each : alternatives) {
         ordered_json one = tuned(each.algorithm, each.tuning);

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "coll/candidates.hpp"
 #include "coll/communicator_state.hpp"
 #include "coll/engine.hpp"
+#include "coll/ranking.hpp"
 #include "loom/coll/parameters.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/transport/waiting.hpp"

@@ -1,10 +1,11 @@
-#include "coll/candidates.hpp"
+#include "coll/ranking.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "coll/call_class.hpp"
 #include "coll/choice.hpp"
 #include "coll/whole.hpp"
 #include "loom/base/error.hpp"
@@ -30,7 +31,7 @@ struct Given {
         call.what = what;
         call.bytes = bytes;
         call.element = what == Collective::barrier || what == Collective::broadcast ? 1 : 8;
-        return candidates(group, call, charges);
+        return rank_candidates(group, call, charges).candidates;
     }
     std::vector<std::uint32_t> host_of;
     Group group;
@@ -218,7 +219,7 @@ TEST(Candidates, AreAlikeOnEveryRank) {
                 (void)ranking.of(group, signature(group), other, charges);
             }
 
-            const auto got = described(ranking.of(group, signature(group), each->calls[rank], charges));
+            const auto got = described(ranking.of(group, signature(group), each->calls[rank], charges).candidates);
             const Chosen chosen = choose(group, signature(group), each->calls[rank], nullptr, ranking, charges);
 
             if (rank == 0) first = got;
@@ -245,9 +246,11 @@ TEST(Candidates, AreKeptForTheirOwnCallAndGroupAlone) {
                             call.element = element;
                             call.root = Rank{root};
 
-                            const auto kept = ranking.of(given->group, signature(given->group), call, given->charges);
+                            const auto kept =
+                                ranking.of(given->group, signature(given->group), call, given->charges).candidates;
 
-                            EXPECT_EQ(described(kept), described(candidates(given->group, call, given->charges)))
+                            EXPECT_EQ(described(kept),
+                                      described(rank_candidates(given->group, call, given->charges).candidates))
                                 << to_string(what) << " of " << bytes << ", " << commutative << ", root " << root;
                         }
 }
@@ -259,7 +262,7 @@ TEST(Candidates, ArePredictedFromTheSchedulesThatRun) {
     call.bytes = 64 * 1024;
     call.element = 8;
 
-    for (const Candidate& each : candidates(given.group, call, given.charges)) {
+    for (const Candidate& each : rank_candidates(given.group, call, given.charges).candidates) {
         if (each.tuning.segment != 0 && call.bytes / each.tuning.segment > 8) continue;  // long ones are extrapolated
         const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
         EXPECT_EQ(each.predicted, model::walk(all.schedule, given.charges, given.host_of, all.in_scratch).finish());
@@ -274,7 +277,7 @@ TEST(Candidates, OfLongSegmentedMessagesGrowLikeTheirSchedules) {
     call.bytes = 1 << 20;
 
     int segmented = 0;
-    for (const Candidate& each : candidates(given.group, call, given.charges)) {
+    for (const Candidate& each : rank_candidates(given.group, call, given.charges).candidates) {
         if (each.tuning.segment == 0) continue;
         const Whole all = whole(*each.algorithm, given.group, std::span(&call, 1), each.tuning);
         const double exact =
@@ -383,7 +386,7 @@ TEST(Explain, SaysForWhichSizeItWasPredicted) {
     EXPECT_EQ(e.judged, 98'304u);
     EXPECT_THAT(e.text(), HasSubstr("predicted as for 96"));
     call.bytes = 98'304;
-    EXPECT_EQ(e.alternatives[0].predicted, candidates(given.group, call, given.charges)[0].predicted);
+    EXPECT_EQ(e.alternatives[0].predicted, rank_candidates(given.group, call, given.charges).candidates[0].predicted);
 }
 
 TEST(Explain, SaysWhenSomebodyElseDecided) {

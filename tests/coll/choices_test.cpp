@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "coll/candidates.hpp"
+#include "coll/ranking.hpp"
 #include "loom/base/file.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/uniform.hpp"
@@ -76,7 +76,7 @@ std::string chosen(const Machine& machine, const Placed& placed, Collective what
     if (variant.last_is_root) shape.root = Rank{placed.ranks - 1};
     const UniformCall call(shape);
     const model::Charges charges = machine.charges(call.group().hosts);
-    for (const Candidate& each : candidates(call.group(), call.calls()[0], charges))
+    for (const Candidate& each : rank_candidates(call.group(), call.calls()[0], charges).candidates)
         if (each.algorithm->fits(call.group(), call.calls()[0])) return describe(each.algorithm->name, each.tuning);
     return "none";
 }

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "coll/alike.hpp"
-#include "coll/candidates.hpp"
+#include "coll/ranking.hpp"
 #include "coll/whole.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/uniform.hpp"
@@ -66,7 +66,7 @@ TEST_P(LargeGroups, GetWhatIsNearlyTheBest) {
             const UniformCall call(shape_of(what, bytes, ranks, per_host));
             const model::Charges charges = assumed_charges(call.group().hosts, ranks);
 
-            const std::vector<Candidate> all = candidates(call.group(), call.calls()[0], charges);
+            const std::vector<Candidate> all = rank_candidates(call.group(), call.calls()[0], charges).candidates;
 
             const Time chosen = walked(all.front(), call, charges);
             Time best = chosen;
@@ -104,7 +104,7 @@ TEST(LargeGroup, ThatSharesHostsCanHaveOneRankSpeakForEach) {
     const UniformCall call(shape_of(Collective::barrier, 0, 256, 4));
 
     const std::vector<Candidate> all =
-        candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 256));
+        rank_candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 256)).candidates;
 
     EXPECT_EQ(all.front().algorithm->name, "hierarchical");
     for (const Candidate& each : all) EXPECT_NE(each.predicted, never) << each.algorithm->name;
@@ -119,7 +119,7 @@ TEST(LargeGroup, IsSketchedBySmallerOnesOfItsKind) {
             const UniformCall call(shape_of(what, 1024, 128, per_host));
             const model::Charges charges = assumed_charges(call.group().hosts, 128);
 
-            for (const Candidate& each : candidates(call.group(), call.calls()[0], charges)) {
+            for (const Candidate& each : rank_candidates(call.group(), call.calls()[0], charges).candidates) {
                 if (each.walked || each.tuning.segment != 0) continue;
                 const double exact = walked(each, call, charges).microseconds();
                 EXPECT_NEAR(each.predicted.microseconds(), exact, exact / 2)
@@ -135,7 +135,7 @@ TEST(LargeGroup, IsNotWalkedWhole) {
     const UniformCall call(shape_of(Collective::allreduce, 65'536, 2048, 8));
 
     const std::vector<Candidate> all =
-        candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 2048));
+        rank_candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 2048)).candidates;
 
     EXPECT_GT(std::count_if(all.begin(), all.end(), [](const Candidate& each) { return !each.walked; }), 3);
     for (const Candidate& each : all) {

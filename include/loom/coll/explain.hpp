@@ -28,7 +28,8 @@ struct Explanation {
     std::uint32_t hosts = 1;
     std::string_view algorithm;
     Tuning tuning;
-    std::string why;                        // "the simplest of those...", "LOOM_COLL", "asked for"
+    std::string why;                        // "predicted to be the quickest", "LOOM_COLL", "asked for"
+    std::string_view rule;                  // "fewest-rounds": what decided against the quickest, if anything did
     std::vector<Alternative> alternatives;  // the model's choice first, then by time
     Parameters parameters;
 

@@ -1,0 +1,90 @@
+// How long the algorithms take for one call, by walks of their schedules.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "coll/alike.hpp"
+#include "loom/base/time.hpp"
+#include "loom/coll/algorithm.hpp"
+#include "loom/model/walk.hpp"
+
+namespace loom::coll {
+
+// Ranks of the largest groups whose schedules are all walked as they are.
+inline constexpr std::uint32_t most_walked = 8;
+
+// What a schedule makes ranks do, whatever that costs.
+struct Effort {
+    std::int64_t depth = 0;  // messages one after another, from the first to the last, and local work between them
+    std::int64_t work = 0;   // of the bytes of large messages, on all cores together
+};
+
+// What it is given must outlive it. Integers throughout, and of the call only what all ranks know: the same on every
+// rank.
+class Predictor {
+public:
+    Predictor(const Group& group, const Call& call, const model::Charges& charges);
+
+    [[nodiscard]] const Group& group() const { return group_; }
+    [[nodiscard]] const Call& call() const { return call_; }
+    [[nodiscard]] const model::Charges& charges() const { return charges_; }
+    [[nodiscard]] std::uint64_t bytes() const { return bytes_; }  // by which the call is judged
+    // Ranks wait for a core of their host.
+    [[nodiscard]] bool takes_turns() const { return charges_.host_cores != 0; }
+
+    // The schedule as it is, but of long messages a few segments whose growth is taken to go on.
+    [[nodiscard]] Time walk_whole(const Algorithm& algorithm, const Tuning& tuning);
+    // From smaller groups of the same kind, the largest of which has up to `most` operations. An algorithm with n ways
+    // gets a round more for every n + 1 times as many ranks: thinned so, groups differ by rounds alone. Those whose
+    // ranks have a step for every rank take a time for each. All others get a time for every doubling and, where
+    // messages grow with the group, one for each rank.
+    [[nodiscard]] Time sketch(const Algorithm& algorithm, const Tuning& tuning, std::uint64_t most);
+
+    // Of all ranks, about.
+    [[nodiscard]] std::uint64_t operations_in_whole(const Algorithm& algorithm, const Tuning& tuning) const;
+    [[nodiscard]] std::uint64_t operations_of_last() const { return last_; }     // of what was predicted last
+    [[nodiscard]] std::size_t operations_walked() const { return operations_; }  // for all predictions so far
+
+    // Messages one after another, from the first to the last. Of a segment where the message is long.
+    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const;
+    // Of a smaller group where this one is large, and of a segment where the message is long.
+    [[nodiscard]] Effort effort(const Algorithm& algorithm, const Tuning& tuning) const;
+
+private:
+    struct Part {
+        std::uint64_t operations = 0;  // of a rank in the middle
+        std::uint64_t all = 0;         // about: of all ranks
+        bool divides = false;          // no message of it is as long as it could be
+    };
+    struct Point {
+        std::uint32_t ranks;
+        std::int64_t time;
+    };
+    enum class Growth : std::uint8_t { rounds, ranks, both };
+
+    [[nodiscard]] std::int64_t goes_on(std::span<const Point> points, std::size_t steps, Growth growth) const;
+    [[nodiscard]] std::uint64_t known_segments(const Tuning& tuning) const;
+    [[nodiscard]] std::uint32_t ranks_in(const Extent& extent) const;
+    [[nodiscard]] bool fits(const Algorithm& algorithm, const Extent& extent) const;
+    [[nodiscard]] Part typical_part(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                    std::uint64_t bytes) const;
+    [[nodiscard]] std::uint64_t operations_in(const Algorithm& algorithm, const Tuning& tuning,
+                                              const Extent& extent) const;
+    [[nodiscard]] Time for_extent(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                  std::uint64_t bytes);
+    [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group) const;
+
+    const Group& group_;
+    const Call& call_;
+    const model::Charges& charges_;
+    std::uint64_t bytes_;
+    Extent whole_;
+    std::size_t operations_ = 0;
+    std::uint64_t last_ = 0;
+};
+
+}  // namespace loom::coll

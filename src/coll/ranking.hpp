@@ -1,0 +1,37 @@
+// Candidates in the order in which they are taken: predicted times first, then the rules for what these do not see.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "coll/candidates.hpp"
+#include "coll/preferences.hpp"
+
+namespace loom::coll {
+
+struct Ranked {
+    std::vector<Candidate> candidates;    // what is taken first, then by time
+    const Preference* decided = nullptr;  // null: it is predicted to be the quickest
+};
+
+// The same on every rank: integers throughout, and of the call only what all ranks know and what belongs to a Ranking's
+// key, so that it does not matter which call came first.
+[[nodiscard]] Ranked rank_candidates(const Group& group, const Call& call, const model::Charges& charges);
+
+// Ranked candidates, kept by what they depend on. A hit costs some 100 ns.
+class Ranking {
+public:
+    // Stays until the next call.
+    [[nodiscard]] const Ranked& of(const Group& group, std::uint64_t group_signature, const Call& call,
+                                   const model::Charges& charges);
+
+    static constexpr std::size_t most = 4096;
+
+private:
+    using Key = std::array<std::uint64_t, 4>;
+    std::map<Key, Ranked> known_;
+};
+
+}  // namespace loom::coll
