@@ -5,7 +5,7 @@ foreach(room ${rooms})
   install(TARGETS loom_${room} EXPORT LoombandTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY include/loom/${room} DESTINATION include/loom)
 endforeach()
-install(FILES include/loom/nbc.h DESTINATION include/loom)
+install(FILES include/loom/nbc.h include/loom/softhca.h DESTINATION include/loom)  # C headers, below all rooms
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Loomband)
 install(EXPORT LoombandTargets NAMESPACE loom:: DESTINATION ${package})

@@ -21,11 +21,12 @@
 #include <system_error>
 #include <utility>
 
-#include "hca/api.hpp"
-#include "hca/barrier.hpp"
-#include "hca/counters.hpp"
-#include "hca/roce_wire.hpp"
-#include "hca/segment.hpp"
+#include "hca/device/counters.hpp"
+#include "hca/host/barrier.hpp"
+#include "hca/host/segment.hpp"
+#include "hca/interface/api.hpp"
+#include "hca/interface/caught.hpp"
+#include "hca/wire/roce_wire.hpp"
 #include "loom/base/scheduling.hpp"
 
 namespace loom::hca {
@@ -365,14 +366,19 @@ namespace api {
 int open(Context& context, const HcaConfig& hca) try {
     const std::lock_guard lock(opening);
     Engine* a = current.load(std::memory_order_acquire);
-    const int fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-    if (fd < 0) return errno;
+    struct Descriptor {
+        int fd;
+        ~Descriptor() {
+            if (fd >= 0) ::close(fd);
+        }
+    } async{eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)};
+    if (async.fd < 0) return errno;
     if (a == nullptr) {
         static const bool registered =
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && std::atexit(at_exit) == 0;
-        if (!registered) return ::close(fd), ENOMEM;
+        if (!registered) return ENOMEM;
         auto fresh = std::make_unique<Engine>();
-        if (const int error = fresh->start(config()); error != 0) return ::close(fd), error;
+        if (const int error = fresh->start(config()); error != 0) return error;
         a = fresh.release();
         current.store(a, std::memory_order_release);
     }
@@ -380,14 +386,14 @@ int open(Context& context, const HcaConfig& hca) try {
     ++a->contexts;
     context.hca = &hca;
     context.engine = a;
-    context.async.fd = fd;
-    context.verbs.context.async_fd = fd;
+    context.counters = &a->directory->counters[hca.index];
+    context.verbs.context.async_fd = context.async.fd = std::exchange(async.fd, -1);
     return 0;
-} catch (const std::bad_alloc&) {
-    return ENOMEM;
+} catch (const std::exception& thrown) {
+    return errno_of(thrown);
 }
 
-int close(Context& context) {
+int close(Context& context) try {
     const std::lock_guard lock(opening);
     Engine* a = engine_of(context.abi());
     ::close(context.async.fd);
@@ -402,6 +408,8 @@ int close(Context& context) {
     current.store(nullptr, std::memory_order_release);
     delete a;
     return 0;
+} catch (const std::exception& thrown) {
+    return errno_of(thrown);
 }
 
 void forked() {

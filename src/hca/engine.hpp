@@ -13,12 +13,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "hca/config.hpp"
-#include "hca/lock.hpp"
-#include "hca/moderation.hpp"
-#include "hca/objects.hpp"
-#include "hca/peer.hpp"
-#include "hca/shared.hpp"
+#include "hca/device/config.hpp"
+#include "hca/host/peer.hpp"
+#include "hca/host/shared.hpp"
+#include "hca/objects/objects.hpp"
+#include "hca/service/lock.hpp"
+#include "hca/service/moderation.hpp"
 #include "loom/base/random.hpp"
 
 namespace loom::hca {
@@ -316,14 +316,11 @@ private:
     std::unique_lock<EngineLock> lock_;
 };
 
-// Takes one count off an eventfd that was given for an event which is withdrawn.
-void take_event(int fd);
-
 std::uint64_t now_ns();         // monotonic
 std::uint64_t coarse_now_ns();  // the same clock, some milliseconds behind, a few ns to read
 
-inline PortCounters& counters_of(Engine& engine, const Context& context) {
-    return engine.directory->counters[context.hca->index];
+inline PortCounters& counters_of(const Context& context) {
+    return *context.counters;
 }
 // Counters have one writer: no locked instruction is needed.
 inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {

@@ -111,7 +111,7 @@ Functions::Functions(const std::string& library) {
     wait = reinterpret_cast<decltype(wait)>(dlsym(handle, "loom_wait"));
     hush = reinterpret_cast<decltype(hush)>(dlsym(handle, "loom_hush"));
     if (wait == nullptr || hush == nullptr) wait = nullptr, hush = nullptr;
-    if (lend != nullptr) past_caches = 1u << 30;
+    if (lend != nullptr) past_caches = LOOM_SEND_PAST_CACHES;
 }
 
 Adapter choose_adapter(const std::string& how, const std::string& system_library) {

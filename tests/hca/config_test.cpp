@@ -1,4 +1,4 @@
-#include "hca/config.hpp"
+#include "hca/device/config.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "hca/api.hpp"
 #include "hca/engine.hpp"
+#include "hca/interface/api.hpp"
 
 namespace loom::hca {
 

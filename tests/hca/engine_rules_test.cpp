@@ -9,7 +9,7 @@
 
 #include "hca/engine_bed.hpp"
 #include "hca/roce/gid.hpp"
-#include "hca/roce_wire.hpp"
+#include "hca/wire/roce_wire.hpp"
 
 namespace loom::hca {
 namespace {

@@ -39,7 +39,7 @@ TEST_F(EngineTest, AMissingAnswerIsAskedForOnceWhateverElseArrives) {
     Qp& qp = requester(deaf);
     post(qp, IBV_WR_RDMA_READ, 1, piece(4096, 8));
     for (std::uint64_t id = 2; id < 6; ++id) post(qp, IBV_WR_SEND, id, piece(0, 8));
-    const auto& counter = counters_of(*engine(), context_).retransmitted;
+    const auto& counter = counters_of(context_).retransmitted;
 
     for (std::uint32_t i = 1; i < 5; ++i) arrive(deaf, qp, Op::acknowledge, requester_psn + i);
 
@@ -284,7 +284,7 @@ TEST_F(EngineTest, ASendQueueIsDrainedWhenWhatIsRepeatedIsAcknowledged) {
     attr.qp_state = IBV_QPS_SQD;
     ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE), 0);
     const std::uint8_t out_of_sequence = syndrome_nak;
-    const auto& packets = counters_of(*engine(), context_).sent_packets;
+    const auto& packets = counters_of(context_).sent_packets;
     const std::uint64_t before = packets.load();
 
     arrive(deaf, qp, Op::acknowledge, requester_psn, {}, out_of_sequence);

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "hca/engine_bed.hpp"
+#include "hca/host/segment.hpp"
 #include "hca/roce/codec.hpp"
 #include "hca/roce/gid.hpp"
-#include "hca/roce_wire.hpp"
-#include "hca/segment.hpp"
+#include "hca/wire/roce_wire.hpp"
 #include "loom/base/mapping.hpp"
 
 namespace loom::hca {
@@ -161,7 +161,7 @@ TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
     RoceFlow& flow = a.roce->flow(qp);
     flow.asked = true;
     flow.asked_end = qp.sent_psn;
-    const PortCounters& counters = counters_of(a, context_);
+    const PortCounters& counters = counters_of(context_);
     Packet packet;
     packet.op = Op::acknowledge;
     packet.dest_qpn = qp.qpn;
@@ -195,7 +195,7 @@ TEST_F(EngineWires, WhatNobodyWasAskedAboutIsNotMissed) {
     const Guard guard(a);
     RoceFlow& flow = a.roce->flow(qp);
     ASSERT_FALSE(flow.asked);
-    const PortCounters& counters = counters_of(a, context_);
+    const PortCounters& counters = counters_of(context_);
     const std::uint64_t timeouts = counters.timeouts.load(), repeated = counters.retransmitted.load();
     const std::uint32_t window = flow.window.packets();
 
@@ -250,7 +250,7 @@ TEST_F(EngineWires, MarkedPacketsAreToldToTheirSenderWhichSlowsDown) {
     Packet packet;
     packet.op = Op::acknowledge;
     packet.dest_qpn = qp.qpn;
-    PortCounters& counters = counters_of(a, context_);
+    PortCounters& counters = counters_of(context_);
     a.roce->flow(qp);
 
     wire.arrived({other, other.ip, static_cast<std::uint8_t>(roce::Ecn::capable0), packet, {}});

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "hca/moderation.hpp"
+#include "hca/service/moderation.hpp"
 
 namespace loom::hca {
 namespace {

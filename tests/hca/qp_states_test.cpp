@@ -1,4 +1,4 @@
-#include "hca/qp_states.hpp"
+#include "hca/objects/qp_states.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hca/sysfs.hpp"
+#include "hca/device/sysfs.hpp"
 
 #include <gtest/gtest.h>
 

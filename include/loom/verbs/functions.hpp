@@ -3,6 +3,7 @@
 #pragma once
 
 #include <infiniband/verbs.h>
+#include <loom/softhca.h>
 
 #include <filesystem>
 #include <string>
@@ -39,15 +40,12 @@ struct Functions {
     decltype(&::ibv_attach_mcast) attach_mcast;
     decltype(&::ibv_detach_mcast) detach_mcast;
     decltype(&::ibv_wc_status_str) wc_status_str;
-    // The software HCA's own (loom/hca/lending.h), null elsewhere.
-    std::uint32_t (*lend)(ibv_qp*, const void*, std::size_t) = nullptr;
-    void (*take_back)(ibv_qp*, std::uint32_t) = nullptr;
-    unsigned past_caches = 0;  // LOOM_SEND_PAST_CACHES of that header, 0 elsewhere
-
-    // Of loom/hca/waiting.h: null elsewhere.
-    int (*wait)(ibv_comp_channel*, int, std::uint64_t) = nullptr;
-    void (*hush)(ibv_context*, int) = nullptr;
-    static constexpr int wait_event = 1, wait_other = 2;  // LOOM_WAIT_* of that header
+    // The software HCA's own (loom/softhca.h), null elsewhere.
+    decltype(&::loom_lend) lend = nullptr;
+    decltype(&::loom_take_back) take_back = nullptr;
+    decltype(&::loom_wait) wait = nullptr;
+    decltype(&::loom_hush) hush = nullptr;
+    unsigned past_caches = 0;  // LOOM_SEND_PAST_CACHES, 0 elsewhere
 
     // Throws IoError when the library cannot be loaded or lacks one of them. Stays loaded.
     explicit Functions(const std::string& library);

@@ -3,7 +3,7 @@
 
 #include "hca/abi/operations.hpp"
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
 
 namespace loom::hca::abi {
 

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
+#include "hca/interface/caught.hpp"
 
 namespace loom::hca::abi {
 
@@ -48,17 +49,16 @@ void close_command(const verbs_context& verbs) {
 using namespace loom::hca;
 using namespace loom::hca::abi;
 
-ibv_device** ibv_get_device_list(int* num_devices) {
+ibv_device** ibv_get_device_list(int* num_devices) try {
     const std::size_t count = devices().size();
-    auto** list = new (std::nothrow) ibv_device* [count + 1] {};
-    if (list == nullptr) {
-        errno = ENOMEM;
-        return nullptr;
-    }
+    auto** list = new ibv_device* [count + 1] {};
     for (std::size_t i = 0; i < count; ++i) list[i] = &devices()[i].abi;
     if (num_devices != nullptr) *num_devices = static_cast<int>(count);
     trace("ibv_get_device_list() = %zu devices", count);
     return list;
+} catch (const std::exception& thrown) {
+    errno = errno_of(thrown);
+    return nullptr;
 }
 
 void ibv_free_device_list(ibv_device** list) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "hca/abi/exports.hpp"
-#include "hca/config.hpp"
+#include "hca/device/config.hpp"
 
 namespace loom::hca::abi {
 

@@ -3,8 +3,7 @@
 
 #pragma GCC visibility push(default)
 #include <infiniband/verbs.h>
-#include "loom/hca/lending.h"
-#include "loom/hca/waiting.h"
+#include <loom/softhca.h>
 
 // In libibverbs, but not in its header.
 extern "C" {

@@ -17,7 +17,7 @@
 #include <cstring>
 
 #include "hca/abi/exports.hpp"
-#include "hca/sysfs.hpp"
+#include "hca/device/sysfs.hpp"
 
 namespace loom::hca::abi {
 
@@ -25,8 +25,11 @@ namespace {
 
 using Kind = SysfsNode::Kind;
 
-SysfsNode node_at(const char* path) {
+// These functions replace the C library's and throw nothing: without memory for its text there is no node.
+SysfsNode node_at(const char* path) noexcept try {
     return may_be_sysfs(path) ? sysfs_node(config(), path) : SysfsNode{};
+} catch (const std::exception&) {
+    return {};
 }
 
 // The function of that name after ours in the order of search: the C library's, or that of another preloaded library.

@@ -4,7 +4,7 @@
 
 #include "hca/abi/exports.hpp"
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
 
 namespace loom::hca::abi {
 

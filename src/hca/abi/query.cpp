@@ -7,7 +7,7 @@
 
 #include "hca/abi/device.hpp"
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
 
 namespace loom::hca::abi {
 

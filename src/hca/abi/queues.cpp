@@ -6,7 +6,7 @@
 
 #include "hca/abi/device.hpp"
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
 #include "hca/roce/gid.hpp"
 
 namespace loom::hca::abi {

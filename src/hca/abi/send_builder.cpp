@@ -10,7 +10,8 @@
 
 #include "hca/abi/operations.hpp"
 #include "hca/abi/trace.hpp"
-#include "hca/api.hpp"
+#include "hca/interface/api.hpp"
+#include "hca/interface/caught.hpp"
 
 namespace loom::hca::abi {
 
@@ -248,9 +249,9 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex* attr) {
     Qp& qp = Qp::of(abi);
     try {
         qp.extension = std::make_shared<SendBuilder>(qp.init.cap.max_send_sge, qp.init.cap.max_inline_data);
-    } catch (const std::bad_alloc&) {
+    } catch (const std::exception& thrown) {
         ibv_destroy_qp(abi);
-        errno = ENOMEM;
+        errno = errno_of(thrown);
         return nullptr;
     }
     qp.extended = true;

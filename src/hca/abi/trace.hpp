@@ -2,7 +2,7 @@
 // flag; the operations of the data path come from tables without any tracing in them (operations.cpp).
 #pragma once
 
-#include "hca/config.hpp"
+#include "hca/device/config.hpp"
 
 namespace loom::hca::abi {
 

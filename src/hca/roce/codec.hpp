@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hca/packet.hpp"
+#include "hca/protocol/packet.hpp"
 #include "hca/roce/icrc.hpp"
 
 namespace loom::hca::roce {

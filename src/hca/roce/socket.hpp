@@ -10,7 +10,7 @@
 #include <memory>
 #include <span>
 
-#include "hca/packet.hpp"
+#include "hca/protocol/packet.hpp"
 #include "hca/roce/address.hpp"
 #include "hca/roce/codec.hpp"
 

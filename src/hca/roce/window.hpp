@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "hca/packet.hpp"
+#include "hca/protocol/packet.hpp"
 
 namespace loom::hca::roce {
 

@@ -158,8 +158,8 @@ void VerbsTransport::sleep(std::chrono::microseconds most) {
     if (const auto wait = device_.adapter.functions.wait; wait != nullptr) {
         const int why = wait(device_.channel.get(), bell_, static_cast<std::uint64_t>(most.count()) * 1000);
         if (why < 0) throw Error("verbs: the device is gone");
-        if ((why & verbs::Functions::wait_other) != 0) quieten_bell();
-        if ((why & verbs::Functions::wait_event) != 0) fired_ = true;
+        if ((why & LOOM_WAIT_OTHER) != 0) quieten_bell();
+        if ((why & LOOM_WAIT_EVENT) != 0) fired_ = true;
         return;
     }
     pollfd both[2] = {{device_.channel->fd, POLLIN, 0}, {bell_, POLLIN, 0}};

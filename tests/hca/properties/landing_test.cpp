@@ -5,9 +5,9 @@
 #include <cstring>
 #include <thread>
 
+#include <loom/softhca.h>
 #include "hca/properties/stage.hpp"
 #include "loom/base/random.hpp"
-#include "loom/hca/lending.h"
 
 namespace loom::properties {
 namespace {

@@ -1,5 +1,5 @@
 // Memory that was announced to its reader: the bytes are those that were there, whatever was lent, read or taken back.
-#include "loom/hca/lending.h"
+#include <loom/softhca.h>
 
 #include <sys/syscall.h>
 #include <sys/uio.h>

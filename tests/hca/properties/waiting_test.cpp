@@ -1,6 +1,6 @@
 // A thread that waits for events does the adapter's work meanwhile, and nothing is lost when it comes, goes, is told to
 // be quiet, or is not the only one.
-#include "loom/hca/waiting.h"
+#include <loom/softhca.h>
 
 #include <sys/eventfd.h>
 #include <sys/syscall.h>

@@ -1,0 +1,285 @@
+// The shared-memory wire: packets as entries of a ring, payload that is not short in a second ring of bytes.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "hca/engine.hpp"
+#include "hca/objects/pieces.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+constexpr std::uint64_t entry_mask = ring_entries - 1, bulk_mask = bulk_bytes - 1, bulk_unit = 64;
+
+constexpr std::uint64_t whole_units(std::uint64_t bytes) {
+    return (bytes + bulk_unit - 1) & ~(bulk_unit - 1);
+}
+
+// Where a payload of that size begins when the ring of bytes has got to `position`: it is never split at the end.
+constexpr std::uint64_t bulk_start(std::uint64_t position, std::uint64_t size) {
+    const std::uint64_t offset = position & bulk_mask;
+    return offset + size <= bulk_bytes ? position : position + (bulk_bytes - offset);
+}
+
+// Two overlapping words instead of a call.
+inline void copy_up_to_16(std::uint8_t* to, const std::uint8_t* from, std::uint32_t length) {
+    if (length >= 8) {
+        std::uint64_t head, tail;
+        std::memcpy(&head, from, 8);
+        std::memcpy(&tail, from + length - 8, 8);
+        std::memcpy(to, &head, 8);
+        std::memcpy(to + length - 8, &tail, 8);
+    } else {
+        for (std::uint32_t i = 0; i < length; ++i) to[i] = from[i];
+    }
+}
+
+struct Extension {
+    std::uint64_t remote_address;
+    std::uint32_t rkey, dma_length;
+    std::uint64_t swap_or_add, compare;
+};
+static_assert(sizeof(Extension) == Entry::extension_size);
+
+constexpr bool needs_extension(Op op) {
+    return has_reth(op) || has_atomic(op) || op == Op::atomic_acknowledge || op == Op::send_by_reference;
+}
+
+}  // namespace
+
+bool Peer::room(std::uint32_t payload) {
+    const auto fits = [&] {
+        if (tail - taken >= ring_entries) return false;
+        const std::uint64_t size = whole_units(payload);
+        return bulk_start(bulk_tail, size) + size - bulk_taken <= bulk_bytes;
+    };
+    if (fits()) return true;
+    // What the other says it has taken must lie between what we knew and what we wrote.
+    const std::uint64_t seen = in->consumed.load(std::memory_order_acquire);
+    const std::uint64_t seen_bulk = in->bulk_consumed.load(std::memory_order_acquire);
+    broken = seen - taken > tail - taken || seen_bulk - bulk_taken > bulk_tail - bulk_taken;
+    if (broken) return false;
+    taken = seen;
+    bulk_taken = seen_bulk;
+    return fits();
+}
+
+bool Engine::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                  std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
+    const bool datagram = packet.service == Service::ud;
+    const std::uint32_t prefix = datagram && path.global ? 32 : 0;
+    const std::uint32_t whole = prefix + length;
+    const bool extended = needs_extension(packet.op);
+    const std::size_t small_at = extended ? Entry::extension_size : 0;
+    const bool in_bulk = whole > Entry::small_size - small_at;
+    if (!peer.room(in_bulk ? whole : 0)) return false;
+
+    Entry& entry = peer.out->entries[peer.tail & entry_mask];
+    entry.op = static_cast<std::uint8_t>(packet.op);
+    entry.service = static_cast<std::uint8_t>(packet.service);
+    entry.flags = static_cast<std::uint8_t>(
+        flags | (packet.solicited ? Entry::solicited : 0) | (packet.ack_request ? Entry::ack_request : 0) |
+        (extended ? Entry::extended : 0) | (in_bulk ? Entry::in_bulk : 0) | (prefix != 0 ? Entry::global : 0));
+    entry.syndrome = packet.syndrome;
+    entry.dest_qpn = packet.dest_qpn;
+    entry.src_qpn = packet.src_qpn;
+    entry.psn = packet.psn;
+    entry.length = whole;
+    entry.imm = packet.imm;
+    entry.qkey_or_msn = datagram ? packet.qkey : packet.msn;
+    entry.slid = path.slid;
+    entry.dlid = path.dlid;
+    if (extended) {
+        const Extension extension{packet.remote_address, packet.rkey, packet.dma_length, packet.swap_or_add,
+                                  packet.compare};
+        std::memcpy(entry.small, &extension, sizeof extension);
+    }
+    std::uint8_t* to = entry.small + small_at;
+    if (in_bulk) {
+        const std::uint64_t size = whole_units(whole), at = bulk_start(peer.bulk_tail, size);
+        entry.bulk = static_cast<std::uint32_t>(at & bulk_mask);
+        to = peer.out->bulk.data() + (at & bulk_mask);
+        peer.bulk_tail = at + size;
+    }
+    if (prefix != 0) {
+        std::memcpy(to, path.sgid.data(), 16);
+        std::memcpy(to + 16, path.dgid.data(), 16);
+        to += prefix;
+    }
+    if (bytes != nullptr)
+        std::memcpy(to, bytes + offset, length);
+    else
+        each_part(gather, offset, length, [&](const std::uint8_t* from, std::uint32_t part) {
+            std::memcpy(to, from, part);
+            to += part;
+        });
+    ++peer.tail;
+    entry.tag.store(peer.tail, std::memory_order_release);
+    if (!peer.touched) {
+        peer.touched = true;
+        touched.push_back(&peer);
+    }
+    return true;
+}
+
+// A short send inside the host is what latency and rates are made of: the same steps as begin() and send_packets(), for
+// one entry whose payload lies in it. False: nothing was done, the general way decides.
+bool Engine::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
+    if (w.begun || w.length > Entry::small_size || (w.opcode != IBV_WR_SEND && w.opcode != IBV_WR_SEND_WITH_IMM))
+        return false;
+    const bool reliable = qp.type() == IBV_QPT_RC;
+    if ((!reliable && qp.type() != IBV_QPT_UC) || (w.flags & IBV_SEND_FENCE) != 0 || faulty) return false;
+    const Path* path = qp.path.get();
+    if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr) return false;
+    Peer& peer = *path->peer;
+    if (peer.state != Peer::State::up || !peer.room(0)) return false;
+    ibv_sge* sges = qp.sges_of(at);
+    if (w.inlined) {
+        if (w.length != 0) sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
+    } else if (w.sges == 1 && !w.translated) {
+        std::uint8_t* memory = local_memory(sges[0].lkey, sges[0].addr, sges[0].length, qp.pd, 0);
+        if (memory == nullptr) return false;
+        sges[0].addr = reinterpret_cast<std::uint64_t>(memory);
+        w.translated = true;
+        w.checked = registrations;
+    } else if (w.length != 0) {
+        return false;
+    }
+    w.begun = true;
+    w.placed = w.by_reference = w.responded = false;
+    w.first_psn = qp.next_psn;
+    w.packets = w.sent = 1;
+    qp.next_psn = qp.sent_psn = (w.first_psn + 1) & psn_mask;
+
+    Entry& entry = peer.out->entries[peer.tail & entry_mask];
+    entry.op = static_cast<std::uint8_t>(w.opcode == IBV_WR_SEND ? Op::send_only : Op::send_only_imm);
+    entry.service = static_cast<std::uint8_t>(reliable ? Service::rc : Service::uc);
+    entry.flags =
+        static_cast<std::uint8_t>(((w.flags & IBV_SEND_SOLICITED) != 0 ? Entry::solicited : 0) | Entry::ack_request);
+    entry.dest_qpn = qp.attr.dest_qp_num;
+    entry.src_qpn = qp.qpn;
+    entry.psn = w.first_psn;
+    entry.length = w.length;
+    entry.imm = w.imm;
+    entry.slid = path->slid;
+    entry.dlid = path->dlid;
+    const auto* from = reinterpret_cast<const std::uint8_t*>(sges[0].addr);
+    if (w.length <= 16)
+        copy_up_to_16(entry.small, from, w.length);
+    else
+        std::memcpy(entry.small, from, w.length);
+    ++peer.tail;
+    entry.tag.store(peer.tail, std::memory_order_release);
+    qp.wire_position = peer.tail;
+    qp.waits_since = 0;
+    if (!peer.touched) {
+        peer.touched = true;
+        touched.push_back(&peer);
+    }
+    PortCounters& counters = counters_of(*qp.context);
+    add(counters.sent_packets);
+    add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], w.length);
+    ++qp.sq_next;
+    if (!reliable) {
+        complete_send(qp, w, IBV_WC_SUCCESS);
+        ++qp.sq_head;
+    } else if (qp.retry_at == 0 && qp.attr.timeout != 0) {
+        start_timer(qp, qp.retry_at, retry_time(qp));
+    }
+    return true;
+}
+
+// Takes what the other has written. Everything is copied out of its memory before it is looked at, but for payload in
+// the ring of bytes, whose place and length are checked and whose content is never interpreted before it is copied.
+void Engine::drain(Peer& peer) {
+    const std::uint64_t began = peer.head;
+    const std::uint64_t stop_at = began + 2 * ring_entries;  // others want their turn too
+    while (peer.state == Peer::State::up && peer.head != stop_at) {
+        const Entry& shared = peer.in->entries[peer.head & entry_mask];
+        if (shared.tag.load(std::memory_order_acquire) != peer.head + 1) break;
+        ++peer.head;
+        alignas(8) std::uint8_t small[Entry::small_size];
+        const std::uint8_t flags = shared.flags;
+        Packet packet;
+        packet.op = static_cast<Op>(shared.op);
+        packet.service = static_cast<Service>(shared.service);
+        packet.solicited = (flags & Entry::solicited) != 0;
+        packet.ack_request = (flags & Entry::ack_request) != 0;
+        packet.syndrome = shared.syndrome;
+        packet.dest_qpn = shared.dest_qpn;
+        packet.src_qpn = shared.src_qpn;
+        packet.psn = shared.psn & psn_mask;
+        packet.imm = shared.imm;
+        packet.msn = packet.qkey = shared.qkey_or_msn;
+        std::uint32_t length = shared.length;
+        const std::uint32_t bulk = shared.bulk;
+        const std::uint16_t slid = shared.slid, dlid = shared.dlid;
+        std::atomic_signal_fence(
+            std::memory_order_seq_cst);  // the other may change it: never read again by the compiler
+
+        const bool extended = (flags & Entry::extended) != 0;
+        const std::size_t small_at = extended ? Entry::extension_size : 0;
+        const std::uint8_t* payload = small + small_at;
+        bool sound = extended == needs_extension(packet.op) && length <= ring_mtu + 32 &&
+                     ((flags & Entry::placed) == 0 || length == 0);
+        if ((flags & Entry::in_bulk) != 0) {
+            const std::uint64_t size = whole_units(length), at = bulk_start(peer.bulk_head, size);
+            sound = sound && bulk == (at & bulk_mask);
+            if (sound) {
+                payload = peer.in->bulk.data() + bulk;
+                peer.bulk_head = at + size;
+            }
+            if (extended) std::memcpy(small, shared.small, Entry::extension_size);
+        } else {
+            sound = sound && length <= Entry::small_size - small_at;
+            if (sound) std::memcpy(small, shared.small, small_at + length);
+        }
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        if (sound && extended) {
+            Extension extension;
+            std::memcpy(&extension, small, sizeof extension);
+            packet.remote_address = extension.remote_address;
+            packet.rkey = extension.rkey;
+            packet.dma_length = extension.dma_length;
+            packet.swap_or_add = extension.swap_or_add;
+            packet.compare = extension.compare;
+        }
+        Gid gids[2];
+        const bool global = (flags & Entry::global) != 0;
+        if (global) {
+            sound = sound && length >= 32 && packet.service == Service::ud;
+            if (sound) {
+                std::memcpy(gids, payload, 32);
+                payload += 32;
+                length -= 32;
+            }
+        }
+        if (!sound) {
+            lose(peer);
+            return;
+        }
+        on_packet({packet,
+                   {payload, length},
+                   &peer,
+                   slid,
+                   dlid,
+                   flags,
+                   global ? &gids[0] : nullptr,
+                   global ? &gids[1] : nullptr,
+                   0});
+    }
+    if (peer.head != began && peer.out != nullptr) {
+        peer.out->bulk_consumed.store(peer.bulk_head, std::memory_order_release);
+        peer.out->consumed.store(peer.head, std::memory_order_release);
+        // Whoever waits for room looks when it polls; one that sleeps has to be told.
+        if (!peer.touched && peer.head - began >= ring_entries / 4) {
+            peer.touched = true;
+            touched.push_back(&peer);
+        }
+    }
+}
+
+}  // namespace loom::hca
