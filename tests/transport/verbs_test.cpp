@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,6 +85,32 @@ TEST(Verbs, a_small_ring_wraps_and_a_slow_receiver_loses_nothing) {
 }
 
 // Whoever waits for something also asks now and then, which tells as much: so here the receiver waits for nothing.
+TEST(Verbs, TheFirstPassThroughARingWaitsForNoPages) {
+    on_ranks(2, [](Transport& transport, Bootstrap&) {
+        const bool sender = transport.rank() == Rank{0};
+        std::vector<std::byte> data(4000, std::byte{1});
+        const auto pass_on = [&] {
+            Counter counter;
+            Message message = counter.message();
+            const bool done = sender ? transport.send(Rank{1}, Tag{1}, data, message)
+                                     : transport.receive(Rank{0}, Tag{1}, data, message);
+            if (done) --counter.open;
+            drive(transport, [&] { return counter.open == 0; });
+        };
+        const auto page_faults = [] {
+            rusage used{};
+            getrusage(RUSAGE_SELF, &used);
+            return used.ru_minflt;
+        };
+        pass_on();  // touches what every message needs
+        const long before = page_faults();
+        constexpr int pages = 30;  // of 32 in a ring
+        for (int i = 0; i < pages; ++i) pass_on();
+        CHECK_RANK(page_faults() - before < pages / 2);
+        return 0;
+    });
+}
+
 TEST(Verbs, room_is_given_back_by_whoever_took_what_was_sent) {
     const Setting ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
     on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {

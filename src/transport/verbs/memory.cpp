@@ -59,6 +59,12 @@ SharedMemory::~SharedMemory() {
     munmap(base_, bytes_);
 }
 
+void SharedMemory::provide(std::uint64_t offset, std::uint64_t bytes) {
+    if (madvise(base_ + offset, bytes, MADV_POPULATE_WRITE) == 0) return;
+    for (std::uint64_t at = offset; at < offset + bytes; at += page)  // a kernel before 5.14
+        *static_cast<volatile std::byte*>(base_ + at) = std::byte{};
+}
+
 Registrations::Registrations(const Device& device)
     : device_(device), keep_(keep_registrations(device)), whole_mappings_(keep_ && device.adapter.soft) {}
 

@@ -141,6 +141,8 @@ private:
     // connecting.cpp
     void read_settings();
     void connect_all();
+    [[nodiscard]] bool provide_rings();
+    void touch_rings();
     void flush();
 
     // sending.cpp
