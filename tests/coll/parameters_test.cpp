@@ -1,7 +1,10 @@
 #include "loom/coll/parameters.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -11,6 +14,8 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/model/parameters.hpp"
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
 
 namespace loom::coll {
@@ -110,6 +115,58 @@ TEST(Parameters, MeasuredWhileOthersRanAreKeptForTenMinutes) {
     EXPECT_TRUE(kept_for(busy, std::chrono::minutes(5)));
     EXPECT_FALSE(kept_for(busy, std::chrono::minutes(15)));
     EXPECT_TRUE(kept_for("measured at noon", std::chrono::hours(10'000)));
+}
+
+// Processes that compute until they are killed.
+class OtherPrograms {
+public:
+    explicit OtherPrograms(int count) {
+        for (int i = 0; i < count; ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (volatile unsigned turns = 0;;) turns = turns + 1;
+            }
+            children_.push_back(child);
+        }
+    }
+    OtherPrograms(const OtherPrograms&) = delete;
+    OtherPrograms& operator=(const OtherPrograms&) = delete;
+    ~OtherPrograms() {
+        for (const pid_t child : children_) kill(child, SIGKILL);
+        for (const pid_t child : children_) waitpid(child, nullptr, 0);
+    }
+
+private:
+    std::vector<pid_t> children_;
+};
+
+// A compiler at work made a receive 40 times as expensive and latency nothing, and choices followed.
+TEST(Parameters, AreAssumedWhileOtherProgramsRunUnlessMeasuringIsAskedFor) {
+    const Folder folder;
+    const Variable cache("LOOM_CACHE", folder.path().string());
+    const OtherPrograms others(6);
+    const auto source = [] {
+        transport::Launch request;
+        request.ranks = 2;
+        request.body = [](Rank) {
+            const auto bootstrap = transport::find_bootstrap();
+            const auto transport = transport::open_verbs(*bootstrap);
+            const Parameters parameters = agree_parameters(*transport);
+            bootstrap->fence();
+            bootstrap->finished();
+            return static_cast<int>(parameters.source) +
+                   (parameters.origin.find(busy_words) != std::string::npos ? 10 : 20);
+        };
+        return transport::launch(request).ranks.at(0).exit_code;
+    };
+
+    EXPECT_EQ(source(), static_cast<int>(Parameters::Source::assumed) + 10);
+    EXPECT_EQ(source(), static_cast<int>(Parameters::Source::cached) + 10);
+    const Variable measure("LOOM_COLL_PARAMETERS", "measure");
+    const int measured = source();
+    EXPECT_TRUE(measured == static_cast<int>(Parameters::Source::measured) + 10 ||
+                measured == static_cast<int>(Parameters::Source::assumed) + 10);  // too busy to measure anything
 }
 
 TEST(Parameters, OfAnotherMachineOrADamagedFileAreNotTaken) {
