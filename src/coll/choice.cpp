@@ -88,12 +88,24 @@ Chosen choose(const Group& group, std::uint64_t group_signature, const Call& cal
     }
     for (const Rule& rule : environment_rules())
         if (rule.what == call.what && rule.chosen.algorithm->fits(group, call)) return rule.chosen;
+    for (const Kept& best : ranking.best(group, group_signature, call, charges))
+        if (best.algorithm->fits(group, call))
+            return {best.algorithm, best.tuning, "an earlier job chose it", {}, true};
     const Ranked& ranked = ranking.of(group, group_signature, call, charges);
     for (const Candidate& candidate : ranked.candidates)
         if (candidate.algorithm->fits(group, call)) return by_ranking(ranked, candidate);
     for (const Algorithm& algorithm : algorithms(call.what))
         if (algorithm.fits(group, call)) return {&algorithm, {}, "the only one that can do it", {}};
     throw UsageError("no algorithm can do this " + std::string(to_string(call.what)));
+}
+
+Chosen with_reason(const Chosen& kept, const Group& group, std::uint64_t group_signature, const Call& call,
+                   Ranking& ranking, const model::Charges& charges) {
+    const Ranked& ranked = ranking.of(group, group_signature, call, charges);
+    for (const Candidate& each : ranked.candidates)
+        if (each.algorithm->fits(group, call))
+            return each.algorithm == kept.algorithm && each.tuning == kept.tuning ? by_ranking(ranked, each) : kept;
+    return kept;
 }
 
 }  // namespace loom::coll

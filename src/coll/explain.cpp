@@ -56,7 +56,8 @@ Explanation explain_call(const Group& group, const Call& call, const Choice* cho
                          const Parameters& parameters) {
     const Filled filled(group, call);
     const std::uint64_t of_group = signature(group);
-    const Chosen chosen = choose(group, of_group, filled.call, choice, ranking, parameters.charges);
+    Chosen chosen = choose(group, of_group, filled.call, choice, ranking, parameters.charges);
+    if (chosen.kept) chosen = with_reason(chosen, group, of_group, filled.call, ranking, parameters.charges);
     Explanation e;
     e.what = call.what;
     e.bytes = call.bytes;

@@ -213,6 +213,14 @@ std::unique_ptr<Trips> make_meter(Talk& talk, Rank partner) {
     return std::make_unique<Meter>(talk, partner);
 }
 
+void tell_all(Talk& talk, std::string_view text) {
+    const Command command{Command::Kind::end, 0, 0, 0, text.size()};
+    for (std::uint32_t rank = 1; rank < talk.transport().size(); ++rank) {
+        talk.send(Rank{rank}, Talk::About::command, std::as_bytes(std::span(&command, 1)));
+        talk.send(Rank{rank}, Talk::About::content, std::as_bytes(std::span(text)));
+    }
+}
+
 std::vector<std::byte> serve(Talk& talk) {
     PageVector<std::byte> buffer;
     for (;;) {

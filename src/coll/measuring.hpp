@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "coll/talk.hpp"
@@ -30,6 +31,8 @@ struct Command {
 
 // Serves rank 0 until it says the end, and answers with what it decided.
 [[nodiscard]] std::vector<std::byte> serve(Talk& talk);
+// On rank 0: the end, and what it decided.
+void tell_all(Talk& talk, std::string_view text);
 
 // On rank 0: round trips with a partner that serves. Each takes some milliseconds at most, and three rounds.
 [[nodiscard]] std::unique_ptr<Trips> make_meter(Talk& talk, Rank partner);

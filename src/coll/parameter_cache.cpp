@@ -24,13 +24,6 @@ constexpr std::string_view title = "loomband parameters 2";
 // Programs that start again and again on a busy machine shall not measure each time.
 constexpr auto busy_age = std::chrono::minutes(10);
 
-// FNV-1a.
-std::uint64_t digest(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325u;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    return hash;
-}
-
 std::string environment(const char* name) {
     const char* const value = std::getenv(name);
     return value ? value : "";
@@ -62,6 +55,12 @@ std::string one_line(std::string text) {
 }
 
 }  // namespace
+
+std::uint64_t digest(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
 
 std::string parameter_key(const transport::Transport& transport) {
     const auto hosts = transport.hosts();

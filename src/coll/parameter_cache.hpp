@@ -26,6 +26,9 @@ inline constexpr std::string_view busy_words = ", while others were running";
 // Whole or not at all. A folder that cannot be written to is no error.
 void keep_parameters(const std::filesystem::path& file, const std::string& key, const Parameters& parameters);
 
+// FNV-1a: of what a file is for, and its check sum.
+[[nodiscard]] std::uint64_t digest(std::string_view text);
+
 // "2026-11-15 13:50 UTC".
 [[nodiscard]] std::string time_of_day();
 

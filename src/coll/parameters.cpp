@@ -132,14 +132,6 @@ Parameters from_message(std::string_view text) {
     return parameters;
 }
 
-void tell_all(Talk& talk, const std::string& text) {
-    const Command command{Command::Kind::end, 0, 0, 0, text.size()};
-    for (std::uint32_t rank = 1; rank < talk.transport().size(); ++rank) {
-        talk.send(Rank{rank}, Talk::About::command, std::as_bytes(std::span(&command, 1)));
-        talk.send(Rank{rank}, Talk::About::content, std::as_bytes(std::span(text)));
-    }
-}
-
 Parameters hear(Talk& talk) {
     const std::vector<std::byte> content = serve(talk);
     return from_message({reinterpret_cast<const char*>(content.data()), content.size()});

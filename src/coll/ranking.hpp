@@ -1,12 +1,14 @@
 // Candidates in the order in which they are taken: predicted times first, then the rules for what these do not see.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "coll/candidates.hpp"
+#include "coll/kept_choices.hpp"
 #include "coll/preferences.hpp"
 
 namespace loom::coll {
@@ -23,6 +25,15 @@ struct Ranked {
 // Ranked candidates, kept by what they depend on. A hit costs some 100 ns.
 class Ranking {
 public:
+    // What earlier jobs chose by the same parameters.
+    void remember(KeptChoices kept) { kept_ = std::move(kept); }
+    // What they did not.
+    [[nodiscard]] const KeptChoices& fresh() const { return fresh_; }
+
+    // The first of the candidates, from an earlier job where one knew. None when too many calls are known: ask of().
+    [[nodiscard]] std::span<const Kept> best(const Group& group, std::uint64_t group_signature, const Call& call,
+                                             const model::Charges& charges);
+
     // Stays until the next call.
     [[nodiscard]] const Ranked& of(const Group& group, std::uint64_t group_signature, const Call& call,
                                    const model::Charges& charges);
@@ -30,8 +41,11 @@ public:
     static constexpr std::size_t most = 4096;
 
 private:
-    using Key = std::array<std::uint64_t, 4>;
+    using Key = KeptChoices::Key;
+    [[nodiscard]] static Key key_of(const Group& group, std::uint64_t group_signature, const Call& call);
+
     std::map<Key, Ranked> known_;
+    KeptChoices kept_, fresh_;
 };
 
 }  // namespace loom::coll

@@ -92,6 +92,7 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
       waiting(given.waiting()),
       parameters(agree_on_all(given, start)),
       engine(given) {
+    ranking.remember(agree_choices(transport, parameters));
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
@@ -195,6 +196,12 @@ World::~World() {
     }
 }
 
+// What rank 0 chose is the next job's.
+void World::State::keep_choices() {
+    if (ranking.fresh().empty() || transport.rank() != Rank{0}) return;
+    if (const auto file = choice_file(transport, parameters)) coll::keep_choices(*file, parameters, ranking.fresh());
+}
+
 void World::close() {
     if (state_->closed) return;
     state_->closed = true;
@@ -203,6 +210,7 @@ void World::close() {
         if (!progress()) pauses.next();
     const bool all_here = meet_everyone();
     state_->stop_thread();
+    state_->keep_choices();
     if (state_->bootstrap == nullptr) return;
     // Out of the barrier we know that all came to it, not that all are out: the others would miss a rank that goes now.
     // After a loss nothing can be fenced, and those who agreed miss nobody.

@@ -63,6 +63,8 @@ struct World::State {
     void set_events(bool on);
     void thread_main();
 
+    void keep_choices();
+
     // Owned only when the world was opened from the environment; declared first: they go last.
     std::unique_ptr<transport::Bootstrap> own_bootstrap;
     std::unique_ptr<transport::Transport> own_transport;
