@@ -1,9 +1,15 @@
-// What a completion belongs to, and how queues are dimensioned.
+// Requests to the adapter: how they are posted, and what has become of them.
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+#include <unordered_map>
 
 #include "loom/base/ids.hpp"
+#include "loom/transport/waiting.hpp"
+#include "transport/verbs/peer.hpp"
 
 namespace loom::transport {
 
@@ -26,5 +32,63 @@ enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3, read
 [[nodiscard]] constexpr RequestKind kind_of(std::uint64_t id) {
     return static_cast<RequestKind>(id & 7);
 }
+
+[[nodiscard]] inline ibv_sge piece_of(const void* address, std::uint64_t bytes, std::uint32_t key) {
+    return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
+}
+
+class Requests {
+public:
+    // Who takes in what has ended. May call messages back.
+    class Handler {
+    public:
+        virtual void take(Peer& peer, const ibv_wc& completion) = 0;
+
+    protected:
+        ~Handler() = default;
+    };
+
+    Requests(const Device& device, Handler& handler) : device_(device), handler_(handler) {}
+
+    void add(Peer& peer) { by_qp_[peer.qp->qp_num] = &peer; }
+    void wait_by(Waiting waiting) { waiting_ = waiting; }
+    // Called now and then while a queue stays full. May mark peers as broken; calls no message back.
+    void look_while_full(std::function<void()> look) { look_ = std::move(look); }
+    [[nodiscard]] std::uint32_t inline_limit() const { return inline_limit_; }
+
+    // Waits for room in the queue. Nothing is posted to a peer that is lost or broken.
+    void post(Peer& peer, ibv_send_wr& request);
+    // The same of a write into shared memory: on the software HCA and inside a host our stores.
+    void post_stores(Peer& peer, ibv_send_wr& request);
+    void write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, unsigned flags, RequestKind kind);
+    // Into one of the words of our inbox in the peer's memory.
+    void write_word(Peer& peer, std::size_t offset, std::uint64_t word, RequestKind kind = RequestKind::frame);
+
+    // What has ended since the last look. It is only noted: whoever makes room for a request is in the midst of
+    // something, and a callback would find that half done.
+    bool note();
+    // The same, and hands all that was noted to the handler.
+    bool take();
+    // The same. Whether a message that has just been started is finished, which inside a host it is: that one is not
+    // called back, others may be.
+    [[nodiscard]] bool finishes(Message& message);
+    [[nodiscard]] bool any_open() const { return outstanding_ != 0 || !ended_.empty(); }
+    [[nodiscard]] bool any_outstanding() const { return outstanding_ != 0; }
+    // Nothing of the peer may reach memory that is the program's again.
+    void stop(Peer& peer);
+
+private:
+    [[nodiscard]] bool wait_for_room(Peer& peer);
+    void note(const ibv_wc& completion);
+
+    const Device& device_;
+    Handler& handler_;
+    std::uint32_t inline_limit_ = device_.adapter.soft ? soft_inline_bytes : inline_bytes;
+    Waiting waiting_ = Waiting::spin;
+    std::function<void()> look_;
+    std::unordered_map<std::uint32_t, Peer*> by_qp_;
+    std::uint64_t outstanding_ = 0;  // completions that will come
+    std::deque<ibv_wc> ended_;       // those that came and were not taken in yet
+};
 
 }  // namespace loom::transport
