@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "coll.hpp"
+#include "early.hpp"
 #include "lines.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -26,10 +27,13 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option("--only", groups,
-                   "routing, analysis, sim, message, verbs, coll, nbc, overlap, wire: overlap between hosts alone")
+    app.add_option(
+           "--only", groups,
+           "routing, analysis, sim, message, verbs, coll, nbc, early: a rank that comes late, overlap, wire: overlap "
+           "between hosts alone")
         ->delimiter(',')
-        ->check(CLI::IsMember({"routing", "analysis", "sim", "message", "verbs", "coll", "nbc", "overlap", "wire"}));
+        ->check(CLI::IsMember(
+            {"routing", "analysis", "sim", "message", "verbs", "coll", "nbc", "early", "overlap", "wire"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -67,6 +71,7 @@ int main(int argc, char** argv) {
     std::vector<VerbsLine> verbs;
     std::optional<CollResults> collectives;
     std::optional<NbcResults> nbc;
+    std::optional<std::vector<EarlyCell>> early;
     std::optional<OverlapResults> overlap;
     bool all_ok = true;
     const Sink sink = [&](const Line& line) {
@@ -96,17 +101,22 @@ int main(int argc, char** argv) {
             nbc = measure_nbc(plan);
             all_ok = all_ok && nbc->ok();
         }
+        if (wanted("early")) {
+            early = measure_early(plan);
+            for (const EarlyCell& cell : *early) all_ok = all_ok && cell.failure.empty();
+        }
         if (wanted("overlap") || wanted("wire")) {
             overlap = measure_overlap(plan, wanted("overlap") ? OverlapWires::all : OverlapWires::between);
             all_ok = all_ok && overlap->ok();
         }
-        const std::vector<Ratio> beside_peers = ratios(lines, verbs, collectives, nbc, overlap);
+        const std::vector<Ratio> beside_peers = ratios(lines, verbs, collectives, nbc, early, overlap);
         const std::vector<Peer> peers = peers_of(beside_peers);
         if (!beside_peers.empty()) print(beside_peers, peers);
         if (!json.empty()) {
             auto all = nlohmann::json::parse(to_json(lines, verbs));
             if (collectives) all["coll"] = nlohmann::json::parse(to_json(*collectives));
             if (nbc) all["nbc"] = nlohmann::json::parse(to_json(*nbc));
+            if (early) all["early"] = nlohmann::json::parse(to_json(*early));
             if (overlap) all["overlap"] = nlohmann::json::parse(to_json(*overlap));
             all["ratios"] = nlohmann::json::parse(to_json(beside_peers, peers));
             loom::write_file(json, all.dump(1) + "\n");

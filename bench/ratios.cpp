@@ -55,6 +55,18 @@ void add_nbc(const NbcResults& results, std::vector<Ratio>& all) {
                            ratio.middle, Better::less, 1.0, ""});
 }
 
+// Open MPI keeps its memory however many steps there are: at most twice as much is promised, and as fast.
+void add_early(const std::vector<EarlyCell>& cells, std::vector<Ratio>& all) {
+    for (const EarlyCell& cell : cells) {
+        if (!cell.failure.empty()) continue;
+        const std::string size = fmt::format("{} steps, {} us late", cell.steps, cell.late);
+        all.push_back({"early", "memory of the root", size, "Open MPI", median(cell.memory) / median(cell.memory_alone),
+                       Better::less, 2.0, ""});
+        all.push_back({"early", "reduce of 8 KiB, 4 ranks", size, "Open MPI",
+                       median(cell.step) / median(cell.step_alone), Better::less, 1.1, ""});
+    }
+}
+
 void add_overlap(const OverlapResults& results, std::vector<Ratio>& all) {
     for (const OverlapLine& line : results.lines)
         if (line.promised > 0 && line.failure.empty())
@@ -116,6 +128,7 @@ bool Ratio::met() const {
 
 std::vector<Ratio> ratios(const std::vector<Line>& lines, const std::vector<VerbsLine>& verbs,
                           const std::optional<CollResults>& collectives, const std::optional<NbcResults>& nbc,
+                          const std::optional<std::vector<EarlyCell>>& early,
                           const std::optional<OverlapResults>& overlap) {
     std::vector<Ratio> all;
     for (const Line& line : lines)
@@ -130,6 +143,7 @@ std::vector<Ratio> ratios(const std::vector<Line>& lines, const std::vector<Verb
                            line.better, line.bound, line.ok ? "" : "failed: " + line.notes});
     if (collectives) add_collectives(*collectives, all);
     if (nbc) add_nbc(*nbc, all);
+    if (early) add_early(*early, all);
     if (overlap) add_overlap(*overlap, all);
     return all;
 }

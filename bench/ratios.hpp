@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll.hpp"
+#include "early.hpp"
 #include "nbc.hpp"
 #include "overlap.hpp"
 #include "verbs.hpp"
@@ -31,11 +32,12 @@ struct Peer {
     std::string version;  // by its own word or its package's; empty: unknown
 };
 
-// Those of `lines` that had a peer, all of `verbs`, means over operations of the collectives, nbc.h beside LibNBC, and
-// the shares that the wire left free (to the whole: there is no peer).
+// Those of `lines` that had a peer, all of `verbs`, means over operations of the collectives, nbc.h beside LibNBC,
+// early messages beside Open MPI, and the shares that the wire left free (to the whole: there is no peer).
 [[nodiscard]] std::vector<Ratio> ratios(const std::vector<Line>& lines, const std::vector<VerbsLine>& verbs,
                                         const std::optional<CollResults>& collectives,
                                         const std::optional<NbcResults>& nbc,
+                                        const std::optional<std::vector<EarlyCell>>& early,
                                         const std::optional<OverlapResults>& overlap);
 
 // Of the peers in `ratios`. Asks each program; about a second in all.
