@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::coll {
 namespace {
@@ -27,10 +28,7 @@ std::string_view cut(std::string_view& text, char separator) {
 }
 
 const std::vector<Rule>& environment_rules() {
-    static const std::vector<Rule> rules = [] {
-        const char* text = std::getenv("LOOM_COLL");
-        return text == nullptr ? std::vector<Rule>{} : parse_rules(text);
-    }();
+    static const std::vector<Rule> rules = [] { return parse_rules(settings::read(Setting::coll).value_or("")); }();
     return rules;
 }
 

@@ -7,11 +7,11 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -23,11 +23,6 @@ constexpr std::string_view title = "loomband parameters 2";
 
 // Programs that start again and again on a busy machine shall not measure each time.
 constexpr auto busy_age = std::chrono::minutes(10);
-
-std::string environment(const char* name) {
-    const char* const value = std::getenv(name);
-    return value ? value : "";
-}
 
 std::string processor() {
     try {
@@ -78,13 +73,13 @@ std::string parameter_key(const transport::Transport& transport) {
 }
 
 std::optional<std::filesystem::path> parameter_file(const std::string& key) {
-    const std::string asked = environment("LOOM_CACHE");
+    const std::string asked = settings::read(Setting::cache).value_or("");
     if (asked == "off") return {};
     std::filesystem::path folder = asked;
     if (asked.empty()) {
-        if (const std::string cache = environment("XDG_CACHE_HOME"); !cache.empty())
+        if (const std::string cache = settings::variable("XDG_CACHE_HOME").value_or(""); !cache.empty())
             folder = std::filesystem::path(cache) / "loomband";
-        else if (const std::string home = environment("HOME"); !home.empty())
+        else if (const std::string home = settings::variable("HOME").value_or(""); !home.empty())
             folder = std::filesystem::path(home) / ".cache" / "loomband";
         else
             return {};
@@ -119,7 +114,7 @@ std::optional<Parameters> load_parameters(const std::filesystem::path& file, con
     } catch (const std::exception& error) {  // the file system's own, too
         why = error.what();
     }
-    if (!environment("LOOM_VERBOSE").empty())
+    if (settings::read(Setting::verbose))
         fmt::print(stderr, "loom: {}: the parameters of this machine are measured again\n", why);
     return {};
 }
@@ -133,7 +128,7 @@ void keep_parameters(const std::filesystem::path& file, const std::string& key, 
         std::filesystem::create_directories(file.parent_path(), ignored);
         write_file(file, text);
     } catch (const IoError& error) {
-        if (!environment("LOOM_VERBOSE").empty())
+        if (settings::read(Setting::verbose))
             fmt::print(stderr, "loom: the measured parameters are not kept: {}\n", error.what());
     }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -12,6 +11,7 @@
 #include "coll/talk.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -28,9 +28,9 @@ struct Asked {
 
 Asked asked() {
     Asked result;
-    const char* const value = std::getenv("LOOM_COLL_PARAMETERS");
+    const auto value = settings::read(Setting::coll_parameters);
     if (!value) return result;
-    std::string_view text = value;
+    std::string_view text = *value;
     const auto begins = [&](std::string_view word) {
         if (text != word && !text.starts_with(std::string(word) + ",")) return false;
         text.remove_prefix(std::min(text.size(), word.size() + 1));

@@ -9,6 +9,7 @@
 
 #include "coll/world_state.hpp"
 #include "loom/base/scheduling.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::coll {
 namespace {
@@ -142,8 +143,7 @@ ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::ui
 }
 
 void World::set_progress_from_environment() {
-    const char* given = std::getenv("LOOM_PROGRESS");
-    const std::string asked = given == nullptr ? "auto" : given;
+    const std::string asked = settings::read_word(Setting::progress).value_or("auto");
     if (asked == "auto") {
         const auto hosts = state_->transport.hosts();
         const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank().value]);
@@ -154,8 +154,6 @@ void World::set_progress_from_environment() {
     }
     state_->progress.why = "LOOM_PROGRESS=" + asked;
     if (asked == "manual") return;
-    if (asked != "thread" && asked != "realtime")
-        throw UsageError("LOOM_PROGRESS=" + asked + ": expected manual, thread, realtime or auto");
     state_->start_thread(asked == "thread" ? Progress::thread : Progress::real_time);
 }
 

@@ -1,7 +1,6 @@
 #include "loom/coll/world.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <exception>
 #include <numeric>
 
@@ -9,6 +8,7 @@
 #include "coll/world_state.hpp"
 #include "loom/base/copy.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/coll/order.hpp"
 #include "loom/transport/open.hpp"
 
@@ -19,16 +19,11 @@ constexpr std::uint32_t patience = 20'000;
 
 namespace {
 
-std::string setting(const char* name) {
-    const char* const value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
 // The ranks of the world in the order of World::communicator().
 std::vector<Rank> ordered_ranks(std::uint32_t ranks) {
     std::vector<Rank> all(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) all[rank] = Rank{rank};
-    const std::string file = setting("LOOM_RANK_ORDER");
+    const std::string file = settings::read(Setting::rank_order).value_or("");
     if (file.empty()) return all;
     try {
         const std::vector<std::uint32_t> order = read_rank_order(read_file(file), file, ranks);
@@ -45,23 +40,21 @@ std::string digest(const std::vector<Rank>& ranks) {
     return std::to_string(hash);
 }
 
-bool is_on(const char* name) {
-    const std::string asked = setting(name);
-    if (asked.empty() || asked == "0" || asked == "off") return false;
-    if (asked == "1" || asked == "on") return true;
-    throw UsageError(std::string(name) + "=" + asked + ": expected 1 or 0");
-}
+constexpr Setting switches[] = {Setting::coll_reproducible, Setting::coll_check};
 
-constexpr const char* switches[] = {"LOOM_COLL_REPRODUCIBLE", "LOOM_COLL_CHECK"};
+bool is_on(Setting setting) {
+    const auto asked = settings::read(setting);
+    return asked && settings::as_switch(setting, *asked);
+}
 
 // Ranks that choose algorithms by other rules, or number each other otherwise, would wait for messages that nobody
 // sends. All compare with rank 0, so that all find the same. Costs an exchange among all ranks.
 void compare_settings(transport::Bootstrap& bootstrap) {
     if (bootstrap.size() == 1) return;
-    const std::string rules = setting("LOOM_COLL");
+    const std::string rules = settings::read(Setting::coll).value_or("");
     (void)parse_rules(rules);  // what cannot be read is said now, not at the first collective
     bootstrap.put("coll.rules", rules);
-    for (const char* name : switches) bootstrap.put(name, is_on(name) ? "1" : "0");
+    for (const Setting each : switches) bootstrap.put(settings::name(each), is_on(each) ? "1" : "0");
     bootstrap.put("coll.order", digest(ordered_ranks(bootstrap.size())));
     bootstrap.fence();
     const auto differ = [](std::uint32_t rank, const std::string& what) {
@@ -73,8 +66,10 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     for (std::uint32_t rank = 1; rank < bootstrap.size(); ++rank) {
         const std::string its = bootstrap.get(Rank{rank}, "coll.rules");
         if (its != first_rules) differ(rank, "LOOM_COLL ('" + first_rules + "' and '" + its + "')");
-        for (const char* name : switches)
-            if (bootstrap.get(Rank{rank}, name) != bootstrap.get(Rank{0}, name)) differ(rank, name);
+        for (const Setting each : switches)
+            if (const char* name = settings::name(each);
+                bootstrap.get(Rank{rank}, name) != bootstrap.get(Rank{0}, name))
+                differ(rank, name);
         if (bootstrap.get(Rank{rank}, "coll.order") != first_order) differ(rank, "LOOM_RANK_ORDER");
     }
 }
@@ -97,8 +92,8 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
-    reproducible = is_on("LOOM_COLL_REPRODUCIBLE");
-    checks = is_on("LOOM_COLL_CHECK");
+    reproducible = is_on(Setting::coll_reproducible);
+    checks = is_on(Setting::coll_check);
     (void)last_caches_bytes();  // reads files: now, not at the first collective
     everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }

@@ -1,10 +1,9 @@
 #include "transport/bootstrap.hpp"
 
 #include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 
+#include "loom/base/settings.hpp"
 #include "transport/plugins.hpp"
 
 namespace loom::transport {
@@ -31,21 +30,20 @@ private:
 };
 
 bool is_set(const char* variable) {
-    const char* value = std::getenv(variable);
-    return value != nullptr && *value != '\0';
+    return !settings::variable(variable).value_or("").empty();
 }
 
 // Tasks that srun started without PMIx would each take themselves for a job of one.
 void check_slurm() {
-    const char* tasks = std::getenv("SLURM_STEP_NUM_TASKS");
-    if (tasks != nullptr && std::string_view(tasks) != "1")
-        throw BootstrapError("srun has started " + std::string(tasks) +
+    const auto tasks = settings::variable("SLURM_STEP_NUM_TASKS");
+    if (tasks && *tasks != "1")
+        throw BootstrapError("srun has started " + *tasks +
                              " tasks that do not know of each other: use srun --mpi=pmix, or LOOM_BOOTSTRAP=alone");
 }
 
 std::string who_started_us() {
-    if (is_set("LOOM_BOOTSTRAP")) return std::getenv("LOOM_BOOTSTRAP");
-    if (is_set("LOOM_RUN")) return "launcher";
+    if (const auto asked = settings::read(Setting::bootstrap)) return *asked;
+    if (settings::read(Setting::run)) return "launcher";
     if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK")) return "pmix";
     if (is_set("PMI_RANK") && is_set("PMI_SIZE")) return "mpi";  // MPICH's mpirun
     check_slurm();
@@ -61,13 +59,13 @@ std::unique_ptr<Bootstrap> mpi_bootstrap() {
 }  // namespace
 
 std::chrono::milliseconds bootstrap_timeout() {
-    const char* text = std::getenv("LOOM_BOOTSTRAP_TIMEOUT");
-    if (text == nullptr) return std::chrono::seconds(60);
+    const auto text = settings::read(Setting::bootstrap_timeout);
+    if (!text) return std::chrono::seconds(60);
     double seconds = 0;
-    const char* const end = text + std::strlen(text);
-    const auto [stop, error] = std::from_chars(text, end, seconds);
+    const char* const end = text->data() + text->size();
+    const auto [stop, error] = std::from_chars(text->data(), end, seconds);
     if (error != std::errc{} || stop != end || !(seconds > 0 && seconds <= 1e6))
-        throw BootstrapError("LOOM_BOOTSTRAP_TIMEOUT=" + std::string(text) + ": expected seconds, more than 0");
+        throw BootstrapError("LOOM_BOOTSTRAP_TIMEOUT=" + *text + ": expected seconds, more than 0");
     return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000) + 1);
 }
 

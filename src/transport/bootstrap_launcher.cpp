@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "loom/base/settings.hpp"
 #include "transport/bootstrap.hpp"
 #include "transport/launch/packet.hpp"
 
@@ -41,12 +42,12 @@ int socket_option(int descriptor, int option) {
 
 // The environment may be anything, for instance that of a launcher whose socket was closed on the way here.
 int checked_socket() {
-    const char* text = std::getenv("LOOM_RUN");
-    if (text == nullptr) throw BootstrapError("no launcher: LOOM_RUN is not set (start the program with loom run)");
-    const std::string complaint = "LOOM_RUN=" + std::string(text) + ": expected the descriptor of a launcher's socket";
+    const auto text = settings::read(Setting::run);
+    if (!text) throw BootstrapError("no launcher: LOOM_RUN is not set (start the program with loom run)");
+    const std::string complaint = "LOOM_RUN=" + *text + ": expected the descriptor of a launcher's socket";
     int descriptor = -1;
-    const char* const end = text + std::strlen(text);
-    if (const auto [stop, error] = std::from_chars(text, end, descriptor);
+    const char* const end = text->data() + text->size();
+    if (const auto [stop, error] = std::from_chars(text->data(), end, descriptor);
         error != std::errc{} || stop != end || descriptor < 0)
         throw BootstrapError(complaint);
     if (socket_option(descriptor, SO_DOMAIN) != AF_UNIX || socket_option(descriptor, SO_TYPE) != SOCK_SEQPACKET)

@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <cstring>
 
+#include "loom/base/settings.hpp"
 #include "loom/transport/open.hpp"
 #include "loom/verbs/functions.hpp"
 #include "transport/bootstrap.hpp"
@@ -17,9 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path plugin_file(const std::string& name) {
-    const char* folder = std::getenv("LOOM_PLUGINS");
     const fs::path file = "libloom-" + name + ".so";
-    if (folder != nullptr && *folder != '\0') return fs::path(folder) / file;
+    if (const auto folder = settings::read(Setting::plugins)) return fs::path(*folder) / file;
     try {
         return verbs::soft_library().parent_path() / file;
     } catch (const Error&) {
@@ -72,9 +71,9 @@ std::unique_ptr<Transport> plugged_transport(const std::string& name, Bootstrap&
 std::string mpi_of_this_process() {
     if (is_loaded("libmpi.so.40")) return "openmpi";
     if (is_loaded("libmpich.so.12")) return "mpich";
-    if (std::getenv("OMPI_COMM_WORLD_RANK") != nullptr) return "openmpi";
-    if (std::getenv("PMI_RANK") != nullptr) return "mpich";
-    if (std::getenv("PMIX_RANK") != nullptr) return "openmpi";
+    if (settings::variable("OMPI_COMM_WORLD_RANK")) return "openmpi";
+    if (settings::variable("PMI_RANK")) return "mpich";
+    if (settings::variable("PMIX_RANK")) return "openmpi";
     return {};
 }
 

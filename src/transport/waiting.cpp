@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <string>
 
-#include "loom/base/error.hpp"
 #include "loom/base/scheduling.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::transport {
 
@@ -38,12 +36,8 @@ std::uint32_t usable_cores() {
 }
 
 Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank, const CoreSet& together) {
-    if (const char* asked = std::getenv("LOOM_WAITING"); asked != nullptr) {
-        const std::string how = asked;
-        if (how == "spin") return Waiting::spin;
-        if (how == "yield") return Waiting::yield;
-        throw UsageError("LOOM_WAITING=" + how + ": expected spin or yield");
-    }
+    if (const auto asked = settings::read_word(Setting::waiting))
+        return *asked == "spin" ? Waiting::spin : Waiting::yield;
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank.value]);
     return here > count(together) ? Waiting::yield : Waiting::spin;
 }

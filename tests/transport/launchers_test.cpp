@@ -37,6 +37,13 @@ TEST(Launchers, MpichStartsUsByMpi) {
     for (const unsigned ranks : {1u, 4u}) expect_all_passed(mpirun("mpich", ranks, "", ""), ranks, "verbs by mpi");
 }
 
+TEST(Launchers, AMisspelledSettingIsOneLineForAllRanks) {
+    const Outcome outcome = mpirun("mpich", 3, "LOOM_WAITNG=spin", "");
+
+    expect_all_passed(outcome, 3, "verbs by mpi");
+    EXPECT_EQ(outcome.err, "loom: no such setting: LOOM_WAITNG; did you mean LOOM_WAITING?\n");
+}
+
 TEST(Launchers, MessagesGoByOpenMpi) {
     for (const unsigned ranks : {1u, 2u, 3u, 5u, 8u, 16u})
         expect_all_passed(mpirun("openmpi", ranks, "LOOM_TRANSPORT=mpi", ""), ranks, "mpi by pmix");

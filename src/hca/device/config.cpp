@@ -210,10 +210,22 @@ void check_environment() {
     (void)read_config(settings::read);
 }
 
+namespace {
+
+// On misspelled names that were meant for us. Others are remarked on by the part of Loomband that they were meant for.
+void remark_on_settings() {
+    for (const settings::Unknown& each : settings::unknown())
+        if (settings::info(each.nearest).room == std::string_view("hca"))
+            std::fprintf(stderr, "loom-verbs: %s\n", settings::remark(each).c_str());
+}
+
+}  // namespace
+
 const Config& config() noexcept {
     // Never destroyed: threads of the program may still ask while it exits.
     static const Config* const known = []() -> const Config* {
         try {
+            remark_on_settings();
             return new Config(read_config(settings::read));
         } catch (const std::exception& error) {
             std::fprintf(stderr, "loom-verbs: %s; no device is listed\n", error.what());

@@ -1,10 +1,9 @@
 // MPI_Init opens Loomband's world, MPI_Finalize closes it and gives the account.
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/transport/open.hpp"
 #include "mpi/abi/bootstrap.hpp"
 #include "mpi/abi/requests.hpp"
@@ -13,14 +12,9 @@ namespace loom::mpi {
 
 namespace {
 
-std::string setting(const char* name) {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-}
-
-bool switched_on(const char* name) {
-    const std::string value = setting(name);
-    return !value.empty() && value != "0" && value != "off" && value != "no";
+bool is_off(Setting setting) {
+    const auto value = settings::read(setting);
+    return value == "0" || value == "off" || value == "no";
 }
 
 int comm_freed(MPI_Comm handle, int, void* kept, void*) {
@@ -42,7 +36,7 @@ void open_world() {
     Library& all = library();
     auto bootstrap = std::make_unique<MpiBootstrap>();
     try {
-        if (setting("LOOM_MPI") == "off" || setting("LOOM_MPI") == "0") throw UsageError("switched off by LOOM_MPI");
+        if (is_off(Setting::mpi)) throw UsageError("switched off by LOOM_MPI");
         bootstrap->put("mpi.blocking", all.blocking ? "1" : "0");
         bootstrap->fence();
         compare_blocking(*bootstrap);
@@ -68,7 +62,7 @@ void open() {
     Library& all = library();
     all.opened = true;
     expect_account();
-    all.blocking = setting("LOOM_MPI_BLOCKING").empty() || switched_on("LOOM_MPI_BLOCKING");
+    all.blocking = !is_off(Setting::mpi_blocking);
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);
     all.threads = level == MPI_THREAD_MULTIPLE;
@@ -85,7 +79,7 @@ void open() {
 
 void give_account() {
     Library& all = library();
-    const std::string where = setting("LOOM_MPI_REPORT");
+    const std::string where = settings::read(Setting::mpi_report).value_or("");
     int wanted = !where.empty() && where != "0" ? 1 : 0;
     PMPI_Bcast(&wanted, 1, MPI_INT, 0, MPI_COMM_WORLD);  // rank 0 says: variables need not be the same on all hosts
     if (wanted == 0) return;

@@ -9,14 +9,15 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/settings.hpp"
 #include "mpi/abi/library.hpp"
 
 namespace loom::mpi {
 
 namespace {
 
-const char* owed() {
-    return std::getenv("LOOM_MPI_REPORT_OWED");
+std::optional<std::string> owed() {
+    return settings::read(Setting::mpi_report_owed);
 }
 
 // Whether a program of MPI ends here whose beginning was not seen.
@@ -26,8 +27,8 @@ bool unseen() {
     return initialised != 0 && !library().opened && library().remark != after_finalize;
 }
 
-void add(const char* file, const std::string& line) {
-    const int out = ::open(file, O_WRONLY | O_APPEND);
+void add(const std::string& file, const std::string& line) {
+    const int out = ::open(file.c_str(), O_WRONLY | O_APPEND);
     if (out < 0) return;  // given
     if (::write(out, line.data(), line.size()) < 0) std::perror("loom-mpi");
     ::close(out);
@@ -41,35 +42,35 @@ bool is_first_process(const std::string& text) {
 int kept_error = -1;
 
 [[gnu::constructor]] void keep_error() {
-    const char* file = owed();
-    if (file == nullptr || ::access(file, R_OK) != 0) return;
+    const auto file = owed();
+    if (!file || ::access(file->c_str(), R_OK) != 0) return;
     try {
-        if (is_first_process(read_file(file))) kept_error = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64);
+        if (is_first_process(read_file(*file))) kept_error = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64);
     } catch (const std::exception&) {
         // Another process has removed it: the account is given.
     }
 }
 
 void say(const std::string& what) {
-    const char* where = std::getenv("LOOM_MPI_REPORT");
-    if (where == nullptr || std::string_view(where) == "1")
+    const auto where = settings::read(Setting::mpi_report);
+    if (!where || *where == "1")
         ::dprintf(kept_error, "Loomband: %s\n", what.c_str());
     else
-        write_file(where, Account().json(0, what));
+        write_file(*where, Account().json(0, what));
 }
 
 // When a process ends that we were loaded into.
 [[gnu::destructor]] void settle() {
-    const char* file = owed();
-    if (file == nullptr || ::access(file, R_OK) != 0) return;
+    const auto file = owed();
+    if (!file || ::access(file->c_str(), R_OK) != 0) return;
     try {
         if (unseen())
-            add(file,
+            add(*file,
                 "nothing was taken over: MPI was initialised by a call that libloom-mpi does not see "
                 "(PMPI_Init, or a name of MPI_Init that another Fortran compiler made)\n");
-        const std::string text = read_file(file);
+        const std::string text = read_file(*file);
         if (!is_first_process(text)) return;
-        ::unlink(file);
+        ::unlink(file->c_str());
         const std::size_t first = text.find('\n') + 1, end = text.find('\n', first);
         say(end != std::string::npos
                 ? text.substr(first, end - first)
@@ -83,11 +84,11 @@ void say(const std::string& what) {
 }  // namespace
 
 void expect_account() {
-    if (const char* file = owed()) add(file, "no account: the program ended without MPI_Finalize\n");
+    if (const auto file = owed()) add(*file, "no account: the program ended without MPI_Finalize\n");
 }
 
 void account_given() {
-    if (const char* file = owed()) ::unlink(file);
+    if (const auto file = owed()) ::unlink(file->c_str());
 }
 
 }  // namespace loom::mpi

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 #include "loom/base/time.hpp"
 #include "loom/transport/open.hpp"
 #include "transport/verbs/verbs_transport.hpp"
@@ -50,28 +51,25 @@ std::string host_identity(Rank rank) {
     char space[64] = {};
     // Ranks in another network namespace are reached as on another host.
     if (readlink("/proc/self/ns/net", space, sizeof space - 1) < 0) space[0] = '\0';
-    const char* const asked = std::getenv("LOOM_HOSTS");
-    if (asked != nullptr && std::strcmp(asked, "each") != 0)
-        throw UsageError(std::string("LOOM_HOSTS='") + asked + "': expected each");
-    return boot.substr(0, 18) + space + (asked != nullptr ? " " + std::to_string(rank.value) : "");
+    const bool each = settings::read_word(Setting::hosts).has_value();
+    return boot.substr(0, 18) + space + (each ? " " + std::to_string(rank.value) : "");
 }
 
-std::uint64_t bytes_from(const char* variable, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
-    const char* asked = std::getenv(variable);
-    if (asked == nullptr) return otherwise;
-    const auto value = parse_bytes(asked);
+std::uint64_t bytes_from(Setting setting, std::uint64_t otherwise, std::uint64_t least, std::uint64_t most) {
+    const auto asked = settings::read(setting);
+    if (!asked) return otherwise;
+    const auto value = parse_bytes(*asked);
     if (!value || *value < least || *value > most)
-        throw UsageError(std::string(variable) + "='" + asked + "': expected " + std::to_string(least) + " to " +
-                         std::to_string(most) + " bytes");
+        settings::refuse(setting, *asked, std::to_string(least) + " to " + std::to_string(most) + " bytes");
     return *value;
 }
 
 Distance read_distance(std::uint64_t ranks, std::uint64_t ring, std::uint64_t eager) {
     while (ring > 8192 && ring * ranks > rings_together) ring /= 2;
     Distance distance;
-    distance.ring_bytes = bytes_from("LOOM_RING", ring, 4096, 16 << 20) / 4096 * 4096;
-    distance.eager_limit = std::min(bytes_from("LOOM_EAGER", eager, 0, 1 << 20), distance.ring_bytes / 4);
-    distance.most_kept = bytes_from("LOOM_EARLY", rings_kept * distance.ring_bytes, 0, 1 << 30);
+    distance.ring_bytes = bytes_from(Setting::ring, ring, 4096, 16 << 20) / 4096 * 4096;
+    distance.eager_limit = std::min(bytes_from(Setting::eager, eager, 0, 1 << 20), distance.ring_bytes / 4);
+    distance.most_kept = bytes_from(Setting::early, rings_kept * distance.ring_bytes, 0, 1 << 30);
     return distance;
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "loom/base/error.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::transport {
 
@@ -40,11 +41,11 @@ ibv_port_attr query_port(const verbs::Functions& functions, ibv_context* context
 
 // An address that routers know, if there is one: mapped IPv4 before others, others before link-local.
 std::uint8_t choose_gid(const verbs::Functions& functions, ibv_context* context, int count) {
-    if (const char* asked = std::getenv("LOOM_GID_INDEX"); asked != nullptr) {
+    if (const auto asked = settings::read(Setting::gid_index)) {
         char* end = nullptr;
-        const long index = std::strtol(asked, &end, 10);
-        if (*asked == '\0' || *end != '\0' || index < 0 || index >= count)
-            throw UsageError(std::string("LOOM_GID_INDEX='") + asked + "': expected 0 to " + std::to_string(count - 1));
+        const long index = std::strtol(asked->c_str(), &end, 10);
+        if (*end != '\0' || index < 0 || index >= count)
+            settings::refuse(Setting::gid_index, *asked, "0 to " + std::to_string(count - 1));
         return static_cast<std::uint8_t>(index);
     }
     int best = 0, merit = -1;
@@ -66,14 +67,14 @@ std::uint8_t choose_gid(const verbs::Functions& functions, ibv_context* context,
 
 Device::Device() : adapter(verbs::adapter()) {
     const verbs::Functions& f = adapter.functions;
-    const char* wanted = std::getenv("LOOM_DEVICE");
+    const auto wanted = settings::read(Setting::device);
     int count = 0;
     ibv_device** list = f.get_device_list(&count);
     demand(list, "list devices");
     ibv_port_attr port{};
     for (int i = 0; i < count && context == nullptr; ++i) {
         const std::string candidate = f.get_device_name(list[i]);
-        if (wanted != nullptr && candidate != wanted) continue;
+        if (wanted && candidate != *wanted) continue;
         ContextPtr opened(f.open_device(list[i]));
         if (opened == nullptr) continue;
         port = query_port(f, opened.get());
@@ -83,8 +84,8 @@ Device::Device() : adapter(verbs::adapter()) {
     }
     f.free_device_list(list);
     if (context == nullptr)
-        throw Error(wanted != nullptr ? std::string("LOOM_DEVICE='") + wanted + "': no active device of that name"
-                                      : "verbs: no device with an active port 1 (" + adapter.library + ")");
+        throw Error(wanted ? "LOOM_DEVICE='" + *wanted + "': no active device of that name"
+                           : "verbs: no device with an active port 1 (" + adapter.library + ")");
     pd.reset(f.alloc_pd(context.get()));
     demand(pd, "allocate a protection domain");
     channel.reset(f.create_comp_channel(context.get()));

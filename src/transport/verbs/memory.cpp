@@ -12,6 +12,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/mapping.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom::transport {
 
@@ -24,11 +25,8 @@ constexpr std::uint64_t most_allocated = std::uint64_t{1} << 47;  // addresses t
 constexpr int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
 bool keep_registrations(const Device& device) {
-    const char* asked = std::getenv("LOOM_REGISTRATION_CACHE");
-    if (asked == nullptr) return device.adapter.soft;
-    if (std::strcmp(asked, "on") == 0) return true;
-    if (std::strcmp(asked, "off") == 0) return false;
-    throw UsageError(std::string("LOOM_REGISTRATION_CACHE='") + asked + "': expected on or off");
+    const auto asked = settings::read_word(Setting::registration_cache);
+    return asked ? *asked == "on" : device.adapter.soft;
 }
 
 }  // namespace

@@ -47,6 +47,15 @@ TEST(Preloaded, ABadSettingIsOneLineAndNoDevice) {
               "roce:10.9.0.1,roce:fd00::1; no device is listed\n");
 }
 
+TEST(Preloaded, AMisspelledSettingIsOneLine) {
+    const Outcome outcome = shell("LOOM_VERBS_HCA=2 LOOM_WAITNG=spin LD_PRELOAD='" LOOM_VERBS_LIBRARY "' ibv_devices");
+    const Outcome silent = shell("LOOM_VERBS_HCA=2 LOOM_WAITNG=spin LD_PRELOAD='" LOOM_VERBS_LIBRARY "' true");
+
+    EXPECT_THAT(outcome.out, HasSubstr("loom0"));
+    EXPECT_EQ(outcome.err, "loom-verbs: no such setting: LOOM_VERBS_HCA; did you mean LOOM_VERBS_HCAS?\n");
+    EXPECT_EQ(silent.err, "") << "nothing asked for devices";
+}
+
 TEST(Preloaded, ClientsThatLoadVerbsThemselvesGetIt) {
     const Outcome outcome = preloaded(LOOM_DLOPEN_CLIENT, "2");
 
