@@ -32,7 +32,7 @@ function(loom_test_program name)
     return()
   endif()
   foreach(source ${sources})
-    file(STRINGS ${source} asks REGEX "LOOM_SOURCE_DIR|LOOM_PROGRAM|support/process.hpp")
+    file(STRINGS ${source} asks REGEX "LOOM_SOURCE_DIR|LOOM_PROGRAM|support/process.hpp|house/sources.hpp")
     if(asks)
       set_source_files_properties(${source} PROPERTIES
         COMPILE_DEFINITIONS "LOOM_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";LOOM_PROGRAM=\"${PROJECT_BINARY_DIR}/src/cli/loom\"")

@@ -2,44 +2,24 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <regex>
 
-#include "support/process.hpp"
+#include "house/sources.hpp"
 
 namespace {
 
 using testing::IsEmpty;
-namespace fs = std::filesystem;
 
 constexpr std::ptrdiff_t longest = 600;
 
-// Lines "path: reason".
-std::map<std::string, std::string> allowed_long_files() {
-    std::map<std::string, std::string> allowed;
-    std::ifstream in(fs::path(LOOM_SOURCE_DIR) / "tests/house/long_files.txt");
-    for (std::string line; std::getline(in, line);) {
-        const std::size_t colon = line.find(": ");
-        if (!line.starts_with('#') && colon != std::string::npos)
-            allowed[line.substr(0, colon)] = line.substr(colon + 2);
-    }
-    return allowed;
-}
-
 template <class Visit>
 void each_source(Visit&& visit) {
-    const fs::path root = LOOM_SOURCE_DIR;
-    for (const char* top : {"include", "src", "tests", "bench", "cmake"})
-        for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
-            const std::string extension = entry.path().extension().string();
-            if (extension == ".cpp" || extension == ".hpp" || extension == ".cmake" || extension == ".sh")
-                visit(fs::relative(entry.path(), root).string(), loom::test::slurp(entry.path()));
-        }
+    loom::house::each_file({"include", "src", "tests", "bench", "cmake"}, {".cpp", ".hpp", ".cmake", ".sh"}, visit);
 }
 
 TEST(Files, AreShortOrSayWhyNot) {
     std::vector<std::string> too_long;
-    auto allowed = allowed_long_files();
+    auto allowed = loom::house::allowed_in("long_files.txt");
 
     each_source([&](const std::string& path, const std::string& text) {
         const auto lines = std::count(text.begin(), text.end(), '\n');
