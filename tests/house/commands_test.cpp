@@ -77,7 +77,6 @@ const std::map<std::string, std::string> small_questions{
     {"mpi run", "--mpi openmpi -- true"},
     {"mpi env", "--mpi openmpi -- true"},
     {"run", "-n 2 true"},
-    {"settings", ""},
     {"coll list", ""},
     {"coll show", "barrier -n 4"},
     {"coll export", "barrier -n 4 --goal barrier.goal"},
