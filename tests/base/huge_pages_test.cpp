@@ -15,9 +15,12 @@
 #include <thread>
 
 #include "loom/base/error.hpp"
+#include "support/variable.hpp"
 
 namespace loom {
 namespace {
+
+using test::Variable;
 
 constexpr std::size_t page = std::size_t{2} << 20;
 
@@ -99,12 +102,6 @@ std::uint32_t uses_until_huge(HugePages& pages, std::span<const std::byte> memor
         if (pages.used(memory)) return use;
     return 0;
 }
-
-class Setting {
-public:
-    explicit Setting(const char* value) { setenv("LOOM_HUGE_PAGES", value, 1); }
-    ~Setting() { unsetenv("LOOM_HUGE_PAGES"); }
-};
 
 // Where the system has none, nothing is moved and nothing is said to be.
 TEST(HugePagesTest, WhatIsMovedKeepsWhatItHolds) {
@@ -438,7 +435,7 @@ TEST(HugePagesTest, FaultsElsewhereOnlyCostAnotherLook) {
 }
 
 TEST(HugePagesTest, CanBeSwitchedOff) {
-    const Setting off("off");
+    const Variable off("LOOM_HUGE_PAGES", "off");
     EXPECT_FALSE(may_use_huge_pages());
     Memory memory(2 * page);
     const auto used = memory.touch(0, 2 * page);
@@ -465,7 +462,7 @@ TEST(HugePagesTest, MovingWaitsUntilItIsASmallPartOfTheTimeSpentOnCopies) {
 }
 
 TEST(HugePagesTest, AnotherWordIsRefused) {
-    const Setting nonsense("yes");
+    const Variable nonsense("LOOM_HUGE_PAGES", "yes");
     EXPECT_THROW((void)may_use_huge_pages(), UsageError);
 }
 

@@ -7,23 +7,14 @@
 #include <set>
 
 #include "loom/base/error.hpp"
+#include "support/variable.hpp"
 
 namespace loom {
 namespace {
 
+using test::Variable;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-class Variable {
-public:
-    Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    ~Variable() { unsetenv(name_); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-};
 
 TEST(Settings, HaveANameOfTheirOwnAndOneLineOfHelp) {
     std::set<std::string> names;

@@ -17,23 +17,14 @@
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
+#include "support/variable.hpp"
 
 namespace loom::coll {
 namespace {
 
+using loom::test::Variable;
+
 namespace fs = std::filesystem;
-
-// A variable for as long as a test lasts.
-class Variable {
-public:
-    Variable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-    ~Variable() { unsetenv(name_); }
-
-private:
-    const char* name_;
-};
 
 class Folder {
 public:

@@ -17,23 +17,13 @@
 #include "coll/wrapped.hpp"
 #include "loom/coll/typed.hpp"
 #include "loom/transport/open.hpp"
+#include "support/variable.hpp"
 
 namespace loom::coll {
 namespace {
 
+using loom::test::Variable;
 using testing::HasSubstr;
-
-// Of the calling process while it lives; ranks are threads that read it at their start.
-class Environment {
-public:
-    Environment(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    Environment(const Environment&) = delete;
-    Environment& operator=(const Environment&) = delete;
-    ~Environment() { unsetenv(name_); }
-
-private:
-    const char* name_;
-};
 
 // Until the condition holds, without moving anything forward. Gives up after a time beyond all patience.
 template <class Condition>
@@ -280,17 +270,17 @@ TEST(Progress, by_itself_there_is_a_thread_only_where_a_core_is_spare) {
 
 TEST(Progress, the_environment_decides_where_it_is_asked) {
     {
-        const Environment progress("LOOM_PROGRESS", "thread");
+        const Variable progress("LOOM_PROGRESS", "thread");
         run_local(2, [](World& world) {
             EXPECT_EQ(world.progress_state().how, Progress::thread);
             EXPECT_EQ(world.progress_state().why, "LOOM_PROGRESS=thread");
         });
     }
     {
-        const Environment progress("LOOM_PROGRESS", "manual");
+        const Variable progress("LOOM_PROGRESS", "manual");
         run_local(1, [](World& world) { EXPECT_EQ(world.progress_state().why, "LOOM_PROGRESS=manual"); });
     }
-    const Environment progress("LOOM_PROGRESS", "magic");
+    const Variable progress("LOOM_PROGRESS", "magic");
     EXPECT_THROW(run_local(1, [](World&) {}), UsageError);
 }
 

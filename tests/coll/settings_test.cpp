@@ -7,24 +7,15 @@
 #include "coll/choice.hpp"
 #include "loom/coll/world.hpp"
 #include "loom/transport/open.hpp"
+#include "support/variable.hpp"
 
 namespace loom::coll {
 namespace {
 
+using loom::test::Variable;
 using testing::HasSubstr;
 using testing::StartsWith;
 using testing::ThrowsMessage;
-
-class Setting {
-public:
-    Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    Setting(const Setting&) = delete;
-    Setting& operator=(const Setting&) = delete;
-    ~Setting() { unsetenv(name_); }
-
-private:
-    const char* name_;
-};
 
 TEST(Settings, OfAlgorithmsAreNamedInTheirErrors) {
     for (const char* text :
@@ -42,15 +33,15 @@ TEST(Settings, OfAlgorithmsSayEachThingOnce) {
 }
 
 TEST(Settings, OfTheOrderOfRanksAreNamedInTheirErrors) {
-    const Setting order("LOOM_RANK_ORDER", "/nonexistent");
+    const Variable order("LOOM_RANK_ORDER", "/nonexistent");
 
     EXPECT_THAT([] { run_local(1, [](World&) {}); },
                 ThrowsMessage<UsageError>(AllOf(StartsWith("LOOM_RANK_ORDER: "), HasSubstr("/nonexistent"))));
 }
 
 TEST(Settings, OfTheTransportAreNamedInTheirErrors) {
-    const Setting transport("LOOM_TRANSPORT", "zz");
-    const Setting bootstrap("LOOM_BOOTSTRAP", "alone");
+    const Variable transport("LOOM_TRANSPORT", "zz");
+    const Variable bootstrap("LOOM_BOOTSTRAP", "alone");
     const auto alone = transport::find_bootstrap();
 
     EXPECT_THAT([&] { (void)transport::open_transport(*alone); },

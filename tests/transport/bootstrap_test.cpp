@@ -8,31 +8,13 @@
 #include <cstdlib>
 #include <functional>
 
+#include "support/variable.hpp"
 #include "transport/launch/packet.hpp"
 
 namespace loom::transport {
 namespace {
 
-// A variable that is as before when the test is over.
-class Variable {
-public:
-    Variable(const char* name, const std::string& value) : name_(name) {
-        if (const char* old = std::getenv(name)) before_ = old;
-        setenv(name, value.c_str(), 1);
-    }
-    ~Variable() {
-        if (before_)
-            setenv(name_, before_->c_str(), 1);
-        else
-            unsetenv(name_);
-    }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-private:
-    const char* name_;
-    std::optional<std::string> before_;
-};
+using loom::test::Variable;
 
 TEST(Bootstrap, AProcessThatNobodyStartedIsAlone) {
     const Variable kind("LOOM_BOOTSTRAP", "alone");

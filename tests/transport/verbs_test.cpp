@@ -18,12 +18,14 @@
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
+#include "support/variable.hpp"
 #include "transport/verbs/memory.hpp"
 #include "transport/verbs_ranks.hpp"
 
 namespace loom::transport {
 namespace {
 
+using loom::test::Variable;
 using Outcome = Message::Outcome;
 using test::Counter;
 using test::drive;
@@ -37,15 +39,6 @@ void on_ranks(std::uint32_t ranks, const std::function<int(Transport&, Bootstrap
         EXPECT_EQ(outcome.ranks[rank].exit_code, 0) << "rank " << rank << " failed in that line (modulo 256)";
 }
 
-class Setting {
-public:
-    Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-    ~Setting() { unsetenv(name_); }
-
-private:
-    const char* name_;
-};
-
 std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
     std::vector<std::byte> data(bytes);
     for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 31 + seed);
@@ -53,7 +46,7 @@ std::vector<std::byte> pattern(std::size_t bytes, unsigned seed) {
 }
 
 TEST(Verbs, a_small_ring_wraps_and_a_slow_receiver_loses_nothing) {
-    const Setting ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
+    const Variable ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
     on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
         constexpr int count = 500;
         Counter counter;
@@ -112,7 +105,7 @@ TEST(Verbs, TheFirstPassThroughARingWaitsForNoPages) {
 }
 
 TEST(Verbs, room_is_given_back_by_whoever_took_what_was_sent) {
-    const Setting ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
+    const Variable ring("LOOM_RING", "4096"), eager("LOOM_EAGER", "1000");
     on_ranks(2, [](Transport& transport, Bootstrap& bootstrap) {
         constexpr int count = 8, more = 4;  // a ring has room for nine
         const std::vector<std::byte> data = pattern(400, 1);

@@ -8,24 +8,15 @@
 #include <filesystem>
 
 #include "loom/base/error.hpp"
+#include "support/variable.hpp"
 #include "verbs/choosing.hpp"
 
 namespace loom::verbs {
 namespace {
 
+using test::Variable;
+
 namespace fs = std::filesystem;
-
-// Of this process while it lives.
-class Setting {
-public:
-    Setting(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }
-    Setting(const Setting&) = delete;
-    Setting& operator=(const Setting&) = delete;
-    ~Setting() { unsetenv(name_); }
-
-private:
-    const char* name_;
-};
 
 TEST(Functions, of_the_software_hca_open_a_device) {
     const Functions functions(soft_library().string());
@@ -148,16 +139,16 @@ TEST(SoftLibrary, is_the_one_that_was_given) {
     const fs::path link = fs::temp_directory_path() / ("loom-verbs-" + std::to_string(getpid()) + ".so");
     fs::create_symlink(usual, link);
     {
-        const Setting given("LOOM_VERBS_LIBRARY", link);
+        const Variable given("LOOM_VERBS_LIBRARY", link);
         EXPECT_EQ(soft_library(), link);
         EXPECT_EQ(choose_adapter("soft", "libibverbs.so.1").library, link);
     }
     fs::remove(link);
     {
-        const Setting gone("LOOM_VERBS_LIBRARY", link);
+        const Variable gone("LOOM_VERBS_LIBRARY", link);
         EXPECT_THROW((void)soft_library(), UsageError);
     }
-    const Setting none("LOOM_VERBS_LIBRARY", "");
+    const Variable none("LOOM_VERBS_LIBRARY", "");
     EXPECT_EQ(soft_library(), usual);
 }
 
