@@ -8,10 +8,32 @@
 
 #include "hca/engine.hpp"
 #include "hca/interface/api.hpp"
+#include "hca/service/clock.hpp"
 
 namespace loom::hca {
 
 constexpr std::uint32_t requester_psn = 0xfffffe, responder_psn = 77;  // the first numbers wrap around soon
+
+// What the service knows of who serves.
+struct ServiceProbe {
+    explicit ServiceProbe(Engine& a)
+        : waited_for(a.service.waited_for_),
+          attending(a.service.attending_),
+          served(a.service.served_),
+          served_since(a.service.served_since_),
+          served_until(a.service.served_until_),
+          stands_by_for_good(a.service.stands_by_for_good_),
+          stand_in(a.service.stand_in_),
+          bell(a.service.bell_),
+          hushed(a.service.hushed_) {}
+    Channel*& waited_for;
+    std::atomic<bool>&attending, &served;
+    std::uint64_t &served_since, &served_until;
+    bool& stands_by_for_good;
+    std::condition_variable_any& stand_in;
+    int bell;
+    std::uint32_t& hushed;
+};
 
 class EngineTest : public testing::Test {
 protected:
@@ -129,16 +151,16 @@ protected:
         packet.syndrome = syndrome;
         Engine& a = *engine();
         const Guard guard(a);
-        a.on_packet({packet, payload, a.self.get()});
-        a.settle(Acks::now);
+        a.responder.on_packet({packet, payload, &a.peers.self()});
+        a.responder.settle(Acks::now);
     }
 
     // The packet that the engine sent last, and how many it has sent to this process: its ring keeps them.
     static const Entry& last_sent() {
-        const Peer& self = *engine()->self;
+        const Peer& self = engine()->peers.self();
         return self.out->entries[(self.tail - 1) % ring_entries];
     }
-    static std::uint64_t sent() { return engine()->self->tail; }
+    static std::uint64_t sent() { return engine()->peers.self().tail; }
 
     static bool poll(const Qp& qp, ibv_wc& wc) {
         return api::poll_cq(reinterpret_cast<ibv_cq*>(&qp.send_cq->abi), 1, &wc) == 1;

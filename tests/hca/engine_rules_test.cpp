@@ -45,8 +45,8 @@ protected:
     static void take(const Packet& packet) {
         Engine& a = *engine();
         const Guard guard(a);
-        a.on_packet({packet, {}, a.self.get()});
-        a.settle(Acks::now);
+        a.responder.on_packet({packet, {}, &a.peers.self()});
+        a.responder.settle(Acks::now);
     }
 };
 
@@ -82,7 +82,7 @@ TEST_F(EngineRules, AReceiverThatIsNotReadyIsLeftAloneForTheTimeItNames) {
         const Guard guard(a);
         const std::uint64_t before = now_ns();
 
-        a.on_packet({packet, {}, a.self.get()});
+        a.responder.on_packet({packet, {}, &a.peers.self()});
 
         EXPECT_GE(qp.rnr_until, before + known.ns);
         EXPECT_LE(qp.rnr_until, now_ns() + known.ns);
@@ -99,7 +99,7 @@ TEST_F(EngineRules, AReceiverThatIsNotReadyIsAskedAsOftenAsAgreed) {
     {
         Engine& a = *engine();
         const Guard guard(a);
-        a.run_timers(qp.rnr_until);
+        a.requester.run_timers(qp.rnr_until);
     }
 
     refused(deaf, qp, requester_psn, syndrome_rnr);
@@ -116,10 +116,10 @@ TEST_F(EngineRules, WhatHasNoAnswerIsSentAsOftenAsAgreed) {
     Engine& a = *engine();
     const auto over = [&] {
         const Guard guard(a);
-        a.drain_self();
-        const std::uint64_t before = a.self->tail;
-        a.timed_out(qp, qp.retry_at);
-        return a.self->tail - before;
+        a.ring.drain_self();
+        const std::uint64_t before = a.peers.self().tail;
+        a.requester.timed_out(qp, qp.retry_at);
+        return a.peers.self().tail - before;
     };
 
     EXPECT_EQ(over(), 1u) << "sent again";
@@ -136,9 +136,9 @@ TEST_F(EngineRules, WhatTheOtherHasNotComeToIsNotLost) {
     post(qp, IBV_WR_SEND, 1, piece(0, 8));
     Engine& a = *engine();
     const Guard guard(a);
-    qp.wire_position = a.self->tail + 1;
+    qp.wire_position = a.peers.self().tail + 1;
 
-    for (int i = 0; i < 10; ++i) a.timed_out(qp, now_ns());
+    for (int i = 0; i < 10; ++i) a.requester.timed_out(qp, now_ns());
 
     EXPECT_EQ(qp.state(), IBV_QPS_RTS);
     qp.wire_position = 0;
@@ -210,8 +210,8 @@ TEST_F(EngineRules, AnUnreliableWriteDoesNotOvertakeASend) {
 
     const Guard guard(a);
     EXPECT_EQ(memory_[0], 0);
-    qp.wire_position = a.self->tail;
-    a.run(qp);
+    qp.wire_position = a.peers.self().tail;
+    a.requester.run(qp);
     EXPECT_EQ(memory_[0], 9);
 }
 
@@ -315,16 +315,16 @@ TEST_F(EngineRules, AConnectionListensToItsPartnerAlone) {
     EXPECT_FALSE(poll(qp, wc)) << "another queue pair";
     const Guard guard(a);
     const auto completions = [&] { return qp.recv_cq->waiting(); };
-    a.on_packet({packet, {}, a.self.get(), lid, static_cast<std::uint16_t>(lid + 1)});
+    a.responder.on_packet({packet, {}, &a.peers.self(), lid, static_cast<std::uint16_t>(lid + 1)});
     EXPECT_EQ(completions(), 0u) << "for another port";
-    a.on_packet({packet, {}, a.self.get(), lid, lid});
+    a.responder.on_packet({packet, {}, &a.peers.self(), lid, lid});
     EXPECT_EQ(completions(), 1u);
     qp.path->kind = Path::Kind::roce;
     qp.path->dgid = partner;
     ++packet.psn;
-    a.on_packet({packet, {}, nullptr, 0, 0, 0, &other, &other});
+    a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &other, &other});
     EXPECT_EQ(completions(), 1u) << "from another host";
-    a.on_packet({packet, {}, nullptr, 0, 0, 0, &partner, &other});
+    a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &partner, &other});
     EXPECT_EQ(completions(), 2u);
 }
 
@@ -352,10 +352,10 @@ TEST_F(EngineRules, WhatWasAskedBeforeARefusedRequestIsStillAnswered) {
     {
         const Guard guard(a);
         Packet nothing;
-        while (a.send(*a.self, nothing, {}, 0, 0, *qp.path, 0)) continue;  // no room for answers now
+        while (a.ring.send(a.peers.self(), nothing, {}, 0, 0, *qp.path, 0)) continue;  // no room for answers now
 
-        a.on_packet({read, {}, a.self.get()});
-        a.on_packet({send, {}, a.self.get()});
+        a.responder.on_packet({read, {}, &a.peers.self()});
+        a.responder.on_packet({send, {}, &a.peers.self()});
     }
 
     ibv_wc wc = next(qp);

@@ -126,9 +126,9 @@ TEST_F(EngineTest, ARefusalWaitsForRoomInTheRing) {
     {
         const Guard guard(a);
         Packet nothing;
-        while (a.send(*a.self, nothing, {}, 0, 0, *qp.path, 0)) continue;
+        while (a.ring.send(a.peers.self(), nothing, {}, 0, 0, *qp.path, 0)) continue;
 
-        a.on_packet({request, {}, a.self.get()});
+        a.responder.on_packet({request, {}, &a.peers.self()});
     }
 
     EXPECT_EQ(next(qp).status, IBV_WC_RNR_RETRY_EXC_ERR);
@@ -146,15 +146,15 @@ TEST_F(EngineTest, WhatWasReceivedIsAcknowledgedBeforeTheQueuePairGoes) {
         Engine& a = *engine();
         {
             const Guard guard(a);
-            a.attending = true;
+            ServiceProbe(a).attending = true;
             Packet request;
             request.op = Op::send_only;
             request.src_qpn = qp.qpn;
             request.dest_qpn = responder.qpn;
             request.psn = requester_psn;
             request.ack_request = true;
-            a.on_packet({request, {}, a.self.get()});
-            a.settle(Acks::may_wait);
+            a.responder.on_packet({request, {}, &a.peers.self()});
+            a.responder.settle(Acks::may_wait);
         }
 
         if (destroyed) {
@@ -184,7 +184,7 @@ TEST_F(EngineTest, NothingHappensToAQueuePairWhoseDestructionWaits) {
     Engine& a = *engine();
     const auto known = [&] {
         const Guard guard(a);
-        return a.qps[qp.qpn & (qps_per_process - 1)] != nullptr;
+        return a.queue_pairs.find(qp.qpn) != nullptr;
     };
     for (int i = 0; i < 1000 && known(); ++i) usleep(1000);
 
@@ -211,10 +211,10 @@ TEST_F(EngineTest, AClosedDeviceLeavesNothingThatCanBeReached) {
 
     Engine& a = *engine();
     const std::uint32_t index = qp->qpn & (qps_per_process - 1);
-    EXPECT_EQ(a.qps[index], nullptr);
-    EXPECT_EQ(a.directory->qps[index].what.load(), 0u);
-    EXPECT_EQ(a.mrs[mr->index], nullptr);
-    EXPECT_EQ(a.directory->mrs[mr->index].key.load(), 0u);
+    EXPECT_EQ(a.queue_pairs.find(qp->qpn), nullptr);
+    EXPECT_EQ(a.home.directory->qps[index].what.load(), 0u);
+    EXPECT_EQ(a.memory.at(mr->index), nullptr);
+    EXPECT_EQ(a.home.directory->mrs[mr->index].key.load(), 0u);
 }
 
 TEST_F(EngineTest, AGroupHearsEachDatagramOnce) {
@@ -240,9 +240,10 @@ TEST_F(EngineTest, AGroupHearsEachDatagramOnce) {
     {
         const Guard guard(a);
 
-        a.on_packet({packet, {}, nullptr, 0, 0, 0, &elsewhere, &address});
-        a.on_packet({packet, {}, a.self.get(), 0, 0, 0, &here, &name});
-        a.on_packet({packet, {}, nullptr, 0, 0, 0, &here, &address});  // the same once more, from the loop of the host
+        a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &elsewhere, &address});
+        a.responder.on_packet({packet, {}, &a.peers.self(), 0, 0, 0, &here, &name});
+        a.responder.on_packet(
+            {packet, {}, nullptr, 0, 0, 0, &here, &address});  // the same once more, from the loop of the host
     }
 
     EXPECT_EQ(next(qp).wr_id, 1u);
@@ -269,8 +270,8 @@ TEST_F(EngineTest, WhatWasPlacedCarriesNothing) {
     {
         const Guard guard(a);
 
-        ASSERT_TRUE(a.send(*a.self, packet, {}, 0, 64, *qp.path, Entry::placed, payload.data()));
-        a.drain(*a.self);
+        ASSERT_TRUE(a.ring.send(a.peers.self(), packet, {}, 0, 64, *qp.path, Entry::placed, payload.data()));
+        a.ring.drain(a.peers.self());
     }
 
     EXPECT_EQ(memory_[4], 0) << "beyond what the request names";

@@ -59,18 +59,18 @@ TEST_F(EngineWires, TheRingOfBytesHoldsWhatItHasRoomForAndSplitsNothing) {
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
     const Guard guard(a);
     const auto send = [&](std::uint32_t length) {
-        return a.send(*a.self, Packet{}, {}, 0, length, *qp.path, 0, payload.data());
+        return a.ring.send(a.peers.self(), Packet{}, {}, 0, length, *qp.path, 0, payload.data());
     };
-    a.drain(*a.self);
+    a.ring.drain(a.peers.self());
 
     for (int i = 0; i < 200; ++i) {
         ASSERT_TRUE(send(10'000));
         EXPECT_LE(last_sent().bulk + std::size_t{10'000}, bulk_bytes);
-        a.drain(*a.self);
+        a.ring.drain(a.peers.self());
     }
     while (send(ring_mtu)) continue;
 
-    EXPECT_LE(a.self->bulk_tail - a.self->bulk_head, bulk_bytes);
+    EXPECT_LE(a.peers.self().bulk_tail - a.peers.self().bulk_head, bulk_bytes);
 }
 
 TEST_F(EngineWires, AnEntryLongerThanAnyPayloadIsNotTaken) {
@@ -86,10 +86,10 @@ TEST_F(EngineWires, AnEntryLongerThanAnyPayloadIsNotTaken) {
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
     Engine& a = *engine();
     const Guard guard(a);
-    ASSERT_TRUE(a.send(*a.self, packet, {}, 0, ring_mtu, *qp.path, 0, payload.data()));
+    ASSERT_TRUE(a.ring.send(a.peers.self(), packet, {}, 0, ring_mtu, *qp.path, 0, payload.data()));
 
-    a.self->out->entries[(a.self->tail - 1) % ring_entries].length = ring_mtu + 64;
-    a.drain(*a.self);
+    a.peers.self().out->entries[(a.peers.self().tail - 1) % ring_entries].length = ring_mtu + 64;
+    a.ring.drain(a.peers.self());
 
     EXPECT_EQ(qp.recv_cq->waiting(), 0u);
     EXPECT_EQ(memory_[0], 0);
@@ -174,14 +174,14 @@ TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
     const std::uint64_t sent_before = repeated();
 
     hear();
-    a.timed_out(qp, now_ns());
+    a.requester.timed_out(qp, now_ns());
     EXPECT_EQ(repeated(), sent_before + 1) << "one packet asks";
     unsigned quiet = 0;
     for (; quiet < 100 && repeated() == sent_before + 1; ++quiet) {
         EXPECT_EQ(flow.window.packets(), window);
         EXPECT_NE(qp.retry_at, 0u);
         hear();
-        a.timed_out(qp, now_ns());
+        a.requester.timed_out(qp, now_ns());
     }
     EXPECT_GT(quiet, 10u);
     EXPECT_LT(quiet, 100u) << "it is not put off for ever";
@@ -199,7 +199,7 @@ TEST_F(EngineWires, WhatNobodyWasAskedAboutIsNotMissed) {
     const std::uint64_t timeouts = counters.timeouts.load(), repeated = counters.retransmitted.load();
     const std::uint32_t window = flow.window.packets();
 
-    a.timed_out(qp, now_ns());
+    a.requester.timed_out(qp, now_ns());
 
     EXPECT_EQ(counters.timeouts.load(), timeouts);
     EXPECT_EQ(counters.retransmitted.load(), repeated);
@@ -216,13 +216,13 @@ TEST_F(EngineWires, AnAnswerOfAPeerThatIsSilentIsMissedSoon) {
     flow.asked_end = qp.sent_psn;
     const std::uint32_t window = flow.window.packets();
 
-    qp.retry_at = a.retry_time(qp);
+    qp.retry_at = a.requester.retry_time(qp);
     flow.moved_at -= 100'000'000;
     flow.probed_psn = (qp.sent_psn + 10) & psn_mask;  // of long ago, when numbers have gone round
-    a.timed_out(qp, now_ns());
+    a.requester.timed_out(qp, now_ns());
 
     EXPECT_LT(flow.window.packets(), window);
-    a.acknowledge_until(qp, (qp.sent_psn - 1) & psn_mask);
+    a.requester.acknowledge_until(qp, (qp.sent_psn - 1) & psn_mask);
     EXPECT_EQ(flow.gap_ns, 0u) << "the answer to what was sent twice tells nothing about waits";
 }
 
@@ -267,9 +267,9 @@ TEST_F(EngineWires, MarkedPacketsAreToldToTheirSenderWhichSlowsDown) {
 TEST_F(EngineWires, DatagramsOfAnotherProcessWaitUntilItIsConnected) {
     Engine& a = *engine();
     const Guard guard(a);
-    const std::uint32_t slot = a.slot == 5 ? 6 : 5;
-    const std::shared_ptr<Peer> before = a.peers[slot], peer = std::make_shared<Peer>();
-    a.peers[slot] = peer;
+    const std::uint32_t slot = a.home.slot == 5 ? 6 : 5;
+    const std::shared_ptr<Peer> before = a.peers.known(slot), peer = std::make_shared<Peer>();
+    a.peers.replace(slot, peer);
     const std::array<std::byte, 20> bytes{};
     roce::Sink& wire = *a.roce;
     roce::Datagrams datagrams;
@@ -279,7 +279,7 @@ TEST_F(EngineWires, DatagramsOfAnotherProcessWaitUntilItIsConnected) {
     wire.foreign(slot, datagrams);
 
     EXPECT_EQ(peer->held.size(), 1u);
-    a.peers[slot] = before;
+    a.peers.replace(slot, before);
 }
 
 TEST_F(EngineWires, ADatagramsRouteHeaderIsThatOfItsPacket) {
@@ -297,8 +297,8 @@ TEST_F(EngineWires, ADatagramsRouteHeaderIsThatOfItsPacket) {
     Engine& a = *engine();
     const Guard guard(a);
 
-    a.on_packet({packet, payload, nullptr, 0, 0, 0, &from4, &to4, 0x48});
-    a.on_packet({packet, payload, nullptr, 0, 0, 0, &from6, &to6, 0x48});
+    a.responder.on_packet({packet, payload, nullptr, 0, 0, 0, &from4, &to4, 0x48});
+    a.responder.on_packet({packet, payload, nullptr, 0, 0, 0, &from6, &to6, 0x48});
 
     const std::uint8_t ipv4[] = {0x45, 0x48, 0, 60, 0, 0, 0x40, 0, 64, 17};  // IP, UDP, BTH, DETH, 8 bytes and the CRC
     const std::uint8_t addresses[] = {192, 0, 2, 1, 192, 0, 2, 2};
@@ -320,7 +320,7 @@ TEST_F(EngineWires, AGroupThatWasLeftIsNotShownToOthers) {
     group.raw[15] = 9;
     const auto shown = [] {
         std::size_t count = 0;
-        for (const GroupEntry& entry : engine()->directory->groups) count += entry.members.load() != 0;
+        for (const GroupEntry& entry : engine()->home.directory->groups) count += entry.members.load() != 0;
         return count;
     };
 
@@ -335,7 +335,7 @@ TEST_F(EngineWires, AnIndexThatIsUsedAgainHasAnotherKey) {
     ibv_mr* first = api::reg_mr(pd_, memory_.data(), 8, 0, 0);
     const std::uint32_t key = first->lkey, index = Mr::of(first).index;
     ASSERT_EQ(api::dereg_mr(first), 0);
-    a.next_mr = index;
+    a.memory.use_next(index);
 
     ibv_mr* second = api::reg_mr(pd_, memory_.data(), 8, 0, 0);
 
@@ -369,7 +369,7 @@ TEST_F(EngineWires, MemoryIsMappedByOthersOnlyWhereItIsSharedAndSealed) {
         void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, kind, fd, static_cast<off_t>(page));
         EXPECT_NE(memory, MAP_FAILED);
         ibv_mr* mr = api::reg_mr(pd_, memory, page, 0, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        const MrEntry& entry = engine()->directory->mrs[Mr::of(mr).index];
+        const MrEntry& entry = engine()->home.directory->mrs[Mr::of(mr).index];
         const bool shown = entry.share_inode.load() != 0;
         if (shown) {
             EXPECT_EQ(entry.share_offset.load(), page);

@@ -49,19 +49,19 @@ TEST_F(Serving, TheThreadLeavesTheBellToWhoHasTakenOver) {
     ASSERT_TRUE(comes_to(SYS_ppoll));
     {
         const Guard guard(a);
-        a.waited_for = &channel;
-        a.served_since = now_ns();
-        a.served = true;
+        ServiceProbe(a).waited_for = &channel;
+        ServiceProbe(a).served_since = now_ns();
+        ServiceProbe(a).served = true;
     }
 
-    eventfd_write(a.bell, 1);
+    eventfd_write(ServiceProbe(a).bell, 1);
 
     ASSERT_TRUE(comes_to(SYS_futex)) << "it stands by";
-    EXPECT_TRUE(rings(a.bell));
+    EXPECT_TRUE(rings(ServiceProbe(a).bell));
     {
         const Guard guard(a);
-        a.waited_for = nullptr;
-        a.served_until = 0;
+        ServiceProbe(a).waited_for = nullptr;
+        ServiceProbe(a).served_until = 0;
     }
     EXPECT_TRUE(comes_to(SYS_ppoll)) << "it takes over again";
 }
@@ -71,23 +71,23 @@ TEST_F(Serving, WhoHasWaitedForLongIsNotLookedAfter) {
     Channel channel;
     {
         const Guard guard(a);
-        a.waited_for = &channel;
-        a.served_since = 1;  // long ago
-        a.served = true;
-        eventfd_write(a.bell, 1);
+        ServiceProbe(a).waited_for = &channel;
+        ServiceProbe(a).served_since = 1;  // long ago
+        ServiceProbe(a).served = true;
+        eventfd_write(ServiceProbe(a).bell, 1);
     }
     const auto for_good = [&] {
         const Guard guard(a);
-        return a.stands_by_for_good;
+        return ServiceProbe(a).stands_by_for_good;
     };
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!for_good() && std::chrono::steady_clock::now() < until) std::this_thread::yield();
     ASSERT_TRUE(for_good());
     {
         const Guard guard(a);
-        a.waited_for = nullptr;
-        a.served_until = 0;
-        a.stand_in.notify_all();
+        ServiceProbe(a).waited_for = nullptr;
+        ServiceProbe(a).served_until = 0;
+        ServiceProbe(a).stand_in.notify_all();
     }
     EXPECT_TRUE(comes_to(SYS_ppoll));
 }
@@ -96,10 +96,10 @@ TEST_F(Serving, WhatNobodyAskedForIsNotTakenBack) {
     Engine& a = *engine();
 
     api::hush(context_.abi(), false);
-    EXPECT_EQ(a.hushed, 0u);
+    EXPECT_EQ(ServiceProbe(a).hushed, 0u);
     api::hush(context_.abi(), true);
     api::hush(context_.abi(), false);
-    EXPECT_EQ(a.hushed, 0u);
+    EXPECT_EQ(ServiceProbe(a).hushed, 0u);
 }
 
 TEST_F(Serving, AChannelSomebodyWaitsForIsBusy) {
@@ -108,7 +108,7 @@ TEST_F(Serving, AChannelSomebodyWaitsForIsBusy) {
     std::thread waiter([&] { EXPECT_EQ(api::wait(channel, gate, 10'000'000'000), 2); });
     const auto waits = [&] {
         const Guard guard(*engine());
-        return engine()->waited_for != nullptr;
+        return engine()->service.waited_for() != nullptr;
     };
     while (!waits()) std::this_thread::yield();
 

@@ -24,12 +24,12 @@ std::string program_name() {
 }  // namespace
 
 void Engine::write_stats() {
-    const std::string& file = config().stats_file;
+    const std::string& file = config.stats_file;
     if (file.empty()) return;
     std::string text = "{\"pid\":" + std::to_string(getpid()) + ",\"program\":" + program_name() + ",\"hcas\":[";
     bool first = true;
-    for (const HcaConfig& hca : config().hcas) {
-        const PortCounters& c = directory->counters[hca.index];
+    for (const HcaConfig& hca : config.hcas) {
+        const PortCounters& c = home.directory->counters[hca.index];
         const auto put = [&](const char* name, const std::atomic<std::uint64_t>& value) {
             text += ",\"" + std::string(name) + "\":" + std::to_string(value.load(std::memory_order_relaxed));
         };

@@ -1,4 +1,5 @@
-// One copy straight between the memory of two processes, done by the one that asked, while the other computes.
+#include "hca/host/copy.hpp"
+
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
@@ -12,9 +13,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "hca/engine.hpp"
 #include "hca/host/as_adapter.hpp"
 #include "hca/host/lending.hpp"
+#include "hca/host/peer.hpp"
+#include "hca/objects/objects.hpp"
+#include "hca/wire/path.hpp"
 #include "loom/base/copy.hpp"
 
 namespace loom::hca {
@@ -82,7 +85,7 @@ Peer::Mapping map_share(Peer& peer, const Published& mr) {
 }
 
 // The remote memory of a request, when everything allows it; otherwise the responder is asked and gives its reasons.
-bool allowed(Peer& peer, const Qp& qp, const Engine::Remote& remote, Target& target) {
+bool allowed(Peer& peer, const Qp& qp, const Remote& remote, Target& target) {
     const std::uint32_t dest = qp.attr.dest_qp_num;
     const QpEntry& theirs = peer.directory->qps[dest & (qps_per_process - 1)];
     const std::uint64_t what = theirs.what.load(std::memory_order_acquire);
@@ -117,7 +120,7 @@ bool allowed(Peer& peer, const Qp& qp, const Engine::Remote& remote, Target& tar
 
 using Copy = void (*)(void*, const void*, std::size_t);
 
-Copy copy_for(const Engine::Remote& remote) {
+Copy copy_for(const Remote& remote) {
     if (remote.past_caches) return copy_past_caches;
     return [](void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); };
 }
@@ -186,7 +189,7 @@ int read_all(Peer& peer, std::uint64_t address, std::uint64_t length, IoList loc
 
 }  // namespace
 
-Engine::Copied Engine::copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges) {
+Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges) {
     Peer& peer = *qp.path->peer;
     // Counted before the key is looked at: a deregistration that comes after waits for us.
     const std::uint32_t epoch = peer.directory->epoch.load(std::memory_order_acquire) & 1;
@@ -250,8 +253,7 @@ Engine::Copied Engine::copy_direct(Qp& qp, const Remote& remote, std::span<const
 }
 
 // The receiver's half of a large send: the payload lists where it lies in the sender's memory.
-Engine::Pulled Engine::pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total,
-                            std::span<const ibv_sge> into) {
+Pulled pull(Peer& peer, std::span<const std::uint8_t> references, std::uint32_t total, std::span<const ibv_sge> into) {
     struct Reference {
         std::uint64_t address, length;
     };

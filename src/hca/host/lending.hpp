@@ -14,4 +14,7 @@ std::uint64_t read_lent(Peer& peer, std::uint64_t address, std::uint64_t most, I
 // How many of the `most` bytes from `address` on lie before the next that are lent.
 std::uint64_t before_lent(const Peer& peer, std::uint64_t address, std::uint64_t most);
 
+// 0: it is no pipe.
+std::uint64_t inode_of_pipe(int fd);
+
 }  // namespace loom::hca

@@ -36,6 +36,11 @@ struct PortCounters {
     std::atomic<std::uint64_t> completion_errors;
 };
 
+// Counters have one writer: no locked instruction is needed.
+inline void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
+    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+}
+
 // A queue pair as others see it.
 struct QpEntry {
     std::atomic<std::uint64_t> what;   // qpn | state << 24 | type << 32 | remote access << 40; 0: none

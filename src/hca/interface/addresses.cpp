@@ -15,7 +15,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) try {
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->port_num != 1) return errno = EINVAL, nullptr;
     const Guard guard(*a);
-    auto path = a->resolve(Context::of(pd->context), *attr, 0, false);
+    auto path = find_path(*a, Context::of(pd->context), *attr, 0, false);
     if (path == nullptr) return errno = EINVAL, nullptr;
     auto ah = std::make_unique<Ah>();
     ah->abi.context = pd->context;
@@ -46,7 +46,7 @@ int attach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) try {
     std::memcpy(group.data(), gid->raw, group.size());
     if (!roce::is_multicast(group) || abi->qp_type != IBV_QPT_UD) return EINVAL;
     const Guard guard(*a);
-    return a->attach(Qp::of(abi), *gid);
+    return a->groups.attach(Qp::of(abi), *gid);
 } catch (const std::exception& thrown) {
     return errno_of(thrown);
 }
@@ -55,7 +55,7 @@ int detach_mcast(ibv_qp* abi, const ibv_gid* gid, std::uint16_t) try {
     Engine* a = engine_of(abi->context);
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
-    return a->detach(Qp::of(abi), *gid);
+    return a->groups.detach(Qp::of(abi), *gid);
 } catch (const std::exception& thrown) {
     return errno_of(thrown);
 }

@@ -11,6 +11,7 @@
 #include "hca/interface/api.hpp"
 #include "hca/interface/caught.hpp"
 #include "hca/objects/events.hpp"
+#include "hca/service/clock.hpp"
 
 namespace loom::hca {
 
@@ -82,8 +83,8 @@ int destroy_channel(ibv_comp_channel* abi) try {
     if (a == nullptr) return ENODEV;
     const Guard guard(*a);
     Channel& channel = Channel::of(abi);
-    if (channel.users != 0 || a->waited_for == &channel) return EBUSY;
-    a->settle_signals();
+    if (channel.users != 0 || a->service.waited_for() == &channel) return EBUSY;
+    a->completions.settle_signals();
     ::close(channel.events.fd);
     --Context::of(abi->context).users;
     delete &channel;
@@ -179,7 +180,7 @@ int destroy_cq(ibv_cq* abi) try {
     Cq& cq = Cq::of(abi);
     if (cq.users != 0) return EBUSY;
     if (cq.channel != nullptr) {
-        a->settle_signals();
+        a->completions.settle_signals();
         for (std::size_t n = std::erase(cq.channel->events.waiting, &cq); n > 0; --n) take_event(cq.channel->events.fd);
         --cq.channel->users;
     }
@@ -201,12 +202,12 @@ int poll_cq(ibv_cq* abi, int count, ibv_wc* wc) try {
     {
         const Guard guard(*a);
         Cq& cq = Cq::of(abi);
-        a->attend();
+        a->service.attend();
         if (cq.waiting() == 0) a->progress(Acks::may_wait);
         const std::uint32_t mask = static_cast<std::uint32_t>(cq.ring.size()) - 1;
         while (taken < count && cq.head != cq.tail) {
             wc[taken] = cq.ring[cq.head++ & mask].wc;
-            a->taken(wc[taken++]);
+            a->queue_pairs.taken(wc[taken++]);
         }
     }
     rest_if_idle(taken != 0);
@@ -220,12 +221,12 @@ int poll_one(Cq& cq) try {
     if (a == nullptr) return EINVAL;
     {
         const Guard guard(*a);
-        a->attend();
+        a->service.attend();
         if (cq.waiting() == 0) a->progress(Acks::may_wait);
         const bool found = cq.waiting() != 0;
         if (found) {
             cq.current = cq.ring[cq.head++ & (cq.ring.size() - 1)];
-            a->taken(cq.current.wc);
+            a->queue_pairs.taken(cq.current.wc);
         }
         cq.found = found;
     }
@@ -246,9 +247,9 @@ int req_notify(ibv_cq* abi, int solicited_only) try {
     // What has arrived and was not taken in yet came before: it is seen by the poll that follows, without an event.
     a->progress();
     // Whoever serves has not told of it yet, and the caller looks once more after asking: it would be told in vain.
-    if (cq.channel != nullptr && cq.channel == a->waited_for) std::erase(cq.channel->events.waiting, &cq);
+    if (cq.channel != nullptr && cq.channel == a->service.waited_for()) std::erase(cq.channel->events.waiting, &cq);
     if (cq.armed != Armed::any) cq.armed = solicited_only != 0 ? Armed::solicited : Armed::any;
-    a->hand_over();
+    a->service.hand_over();
     return 0;
 } catch (const std::exception& thrown) {
     return errno_of(thrown);

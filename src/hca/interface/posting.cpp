@@ -89,7 +89,7 @@ int take_send(Engine& a, Qp& qp, const ibv_send_wr& wr) {
     } else {
         std::copy_n(wr.sg_list, wr.num_sge, qp.sges_of(qp.sq_tail));
     }
-    w.doomed = a.faults.error > 0 && a.errors.unit() < a.faults.error;
+    w.doomed = a.faults.doom_request();
     ++qp.sq_tail;
     return 0;
 }
@@ -112,16 +112,16 @@ int post_send_list(ibv_qp* abi, ibv_send_wr* wr, ibv_send_wr** bad, std::uint32_
     if (state == IBV_QPS_RESET || state == IBV_QPS_INIT || state == IBV_QPS_RTR) error = EINVAL;
     if (qp.sq_used() + count > qp.init.cap.max_send_wr) error = ENOMEM;
     for (; wr != nullptr && error == 0; wr = wr->next) {
-        if (state == IBV_QPS_RTS && a->write_at_once(qp, *wr)) continue;
+        if (state == IBV_QPS_RTS && a->requester.write_at_once(qp, *wr)) continue;
         error = take_send(*a, qp, *wr);
         if (error != 0) break;
     }
     if (error != 0) *bad = wr;
     if (state == IBV_QPS_RTS)
-        a->run(qp);
+        a->requester.run(qp);
     else if (state == IBV_QPS_ERR || state == IBV_QPS_SQE)
-        a->flush_sends(qp);
-    if (a->self->has_mail()) a->drain_self();
+        a->requester.flush(qp);
+    if (a->peers.self().has_mail()) a->ring.drain_self();
     return error;
 } catch (const std::exception& thrown) {
     return *bad = wr, errno_of(thrown);
@@ -140,7 +140,7 @@ int post_recv(ibv_qp* abi, ibv_recv_wr* wr, ibv_recv_wr** bad) try {
         if (error != 0) break;
     }
     if (error != 0) *bad = wr;
-    if (qp.state() == IBV_QPS_ERR) a->flush_receives(qp);
+    if (qp.state() == IBV_QPS_ERR) a->responder.flush(qp);
     return error;
 } catch (const std::exception& thrown) {
     return *bad = wr, errno_of(thrown);

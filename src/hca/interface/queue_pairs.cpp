@@ -20,19 +20,9 @@ std::uint32_t mtu_bytes(ibv_mtu mtu) {
     return 128u << static_cast<unsigned>(mtu);
 }
 
-Gid gid_of(const ibv_gid& gid) {
-    Gid out;
-    std::memcpy(out.data(), gid.raw, 16);
-    return out;
-}
-
-void erase_from(std::vector<Qp*>& list, const Qp* qp) {
-    std::erase(list, qp);
-}
-
 // Back to what a new queue pair is, with both queues empty and no completions for what was in them.
 void reset(Engine& a, Qp& qp) {
-    a.forget(qp);
+    a.queue_pairs.forget(qp);
     for (std::uint32_t at = qp.sq_head; at != qp.sq_tail; ++at) qp.wqe(at).path.reset();
     qp.sq_head = qp.sq_next = qp.sq_tail = 0;
     qp.unpolled = 0;
@@ -67,7 +57,7 @@ int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (has(IBV_QP_AV)) {
         if (attr.ah_attr.port_num != 1) return EINVAL;
         const std::uint32_t dest = has(IBV_QP_DEST_QPN) ? attr.dest_qp_num : qp.attr.dest_qp_num;
-        path = a.resolve(*qp.context, attr.ah_attr, dest, true);
+        path = find_path(a, *qp.context, attr.ah_attr, dest, true);
         if (path == nullptr) return EINVAL;
         qp.path = path;
         qp.attr.ah_attr = attr.ah_attr;
@@ -100,140 +90,6 @@ int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
 
 }  // namespace
 
-void Engine::publish(const Qp& qp) {
-    QpEntry& entry = directory->qps[qp.qpn & (qps_per_process - 1)];
-    entry.whose.store(qp.pd->id | std::uint64_t{qp.attr.dest_qp_num} << 32, std::memory_order_relaxed);
-    entry.what.store(qp.qpn | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
-                         std::uint64_t{static_cast<std::uint8_t>(qp.type())} << 32 |
-                         std::uint64_t{qp.rights() & 0xffu} << 40,
-                     std::memory_order_release);
-}
-
-void Engine::forget(Qp& qp) {
-    settle_up(qp);
-    erase_from(owing, &qp);
-    erase_from(timed, &qp);
-    if (qp.listed_blocked)
-        for (Peer* peer : up) erase_from(peer->blocked, &qp);
-    if (qp.listed_blocked && qp.path != nullptr && qp.path->peer != nullptr) erase_from(qp.path->peer->blocked, &qp);
-    if (qp.listed_blocked)
-        for (const auto& peer : peers)
-            if (peer != nullptr) erase_from(peer->blocked, &qp);
-    roce->forget(qp);
-    end_loans(qp);
-    qp.listed_ack = qp.listed_timer = qp.listed_blocked = false;
-}
-
-void Engine::flush_sends(Qp& qp) {
-    while (qp.sq_head != qp.sq_tail) {
-        SendWqe& w = qp.wqe(qp.sq_head);
-        complete_send(qp, w, IBV_WC_WR_FLUSH_ERR);
-        w.path.reset();
-        ++qp.sq_head;
-    }
-    qp.sq_next = qp.sq_head;
-    qp.reads_out = qp.read_bytes_out = 0;
-    qp.retry_at = qp.rnr_until = 0;
-}
-
-void Engine::flush_receives(Qp& qp) {
-    ibv_wc wc{};
-    wc.status = IBV_WC_WR_FLUSH_ERR;
-    wc.opcode = IBV_WC_RECV;
-    wc.qp_num = qp.qpn;
-    if (qp.receiving || qp.kept) {
-        qp.receiving = qp.kept = false;
-        wc.wr_id = qp.recv.wr_id;
-        complete(*qp.recv_cq, wc, false);
-    }
-    if (qp.srq != nullptr) {
-        async_event(*qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp.abi);
-        return;
-    }
-    for (; qp.rq.waiting() != 0; ++qp.rq.head) {
-        wc.wr_id = qp.rq.wqe(qp.rq.head).wr_id;
-        complete(*qp.recv_cq, wc, false);
-    }
-}
-
-void Engine::to_error(Qp& qp) {
-    if (qp.state() == IBV_QPS_ERR) return;
-    settle_up(qp);
-    qp.abi.qp_base.state = IBV_QPS_ERR;
-    publish(qp);
-    if (qp.nak_due == 0) qp.answers.clear();  // what was asked before the refused request is still answered
-    qp.ack_due = qp.in_message = false;
-    flush_sends(qp);
-    flush_receives(qp);
-}
-
-void Engine::to_send_error(Qp& qp) {
-    qp.abi.qp_base.state = IBV_QPS_SQE;
-    publish(qp);
-    flush_sends(qp);
-}
-
-std::shared_ptr<Path> Engine::resolve(Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
-                                      bool connected) {
-    const HcaConfig& hca = *context.hca;
-    auto path = std::make_shared<Path>();
-    path->global = attr.is_global != 0;
-    path->slid = hca.lid;
-    path->dlid = attr.dlid;
-    path->kind = Path::Kind::local;
-    if (path->global) {
-        if (attr.grh.sgid_index >= hca.gids.size()) return nullptr;
-        path->sgid = hca.gids[attr.grh.sgid_index].gid;
-        path->dgid = gid_of(attr.grh.dgid);
-        path->traffic_class = attr.grh.traffic_class;
-        path->hop_limit = attr.grh.hop_limit;
-        path->multicast = roce::is_multicast(path->dgid);
-    }
-    if (hca.link == LinkLayer::ethernet) {
-        if (!path->global) return nullptr;  // RoCE has no other addresses
-        path->slid = path->dlid = 0;
-        if (!path->multicast && !RoceWire::is_local(path->dgid)) path->kind = Path::Kind::roce;
-    } else if (!path->multicast && attr.dlid >= 0xc000) {
-        path->multicast = true;
-    }
-    if (path->multicast) path->dlid = 0;
-    if (connected && path->kind == Path::Kind::local) {
-        const std::uint32_t owner = slot_of(dest_qpn);
-        // Another user's process may have our slot; its address is not ours.
-        const auto has_address = [&](const HcaConfig& own) {
-            return std::any_of(own.gids.begin(), own.gids.end(),
-                               [&](const GidEntry& e) { return e.gid == path->dgid; });
-        };
-        const std::vector<HcaConfig>& ours = config().hcas;
-        const bool foreign =
-            hca.link == LinkLayer::ethernet && owner == slot && std::none_of(ours.begin(), ours.end(), has_address);
-        if (!foreign) path->peer = peer_at(owner);
-        // Nobody of ours has that number: on Ethernet it may be another user's process, which only packets reach.
-        if (path->peer == nullptr)
-            path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
-    }
-    if (path->kind == Path::Kind::roce && !roce->open(hca)) {
-        roce->tell_refusal();
-        path->kind = Path::Kind::nowhere;
-    }
-    return path;
-}
-
-namespace {
-
-void drop_completions(Engine& a, const Qp& qp) {
-    std::erase_if(a.late, [&](const Engine::Late& late) { return late.wc.qp_num == qp.qpn; });
-    for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
-        std::uint32_t kept = cq->head;
-        const std::uint32_t mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
-        for (std::uint32_t at = cq->head; at != cq->tail; ++at)
-            if (cq->ring[at & mask].wc.qp_num != qp.qpn) cq->ring[kept++ & mask] = cq->ring[at & mask];
-        cq->tail = kept;
-    }
-}
-
-}  // namespace
-
 namespace api {
 
 Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
@@ -247,18 +103,13 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
         cap.max_inline_data > max_inline)
         return errno = EINVAL, nullptr;
     const Guard guard(*a);
-    std::uint32_t index = 0;
-    for (std::uint32_t tried = 0; tried < qps_per_process && index == 0; ++tried) {
-        const std::uint32_t candidate = a->next_qp;
-        a->next_qp = (a->next_qp + 1) % qps_per_process;
-        if (a->qps[candidate] == nullptr && candidate > 1) index = candidate;
-    }
+    const std::uint32_t index = a->queue_pairs.free_index();
     if (index == 0) return errno = ENOMEM, nullptr;
     if (attr->srq != nullptr) cap.max_recv_wr = cap.max_recv_sge = 0;
 
     auto made = std::make_unique<Qp>();
     Qp* qp = made.get();
-    qp->qpn = a->slot << index_bits | index;
+    qp->qpn = a->home.slot << index_bits | index;
     qp->context = &Context::of(pd->context);
     qp->pd = &Pd::of(pd);
     qp->send_cq = &Cq::of(attr->send_cq);
@@ -286,13 +137,12 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
     if (qp->srq == nullptr) qp->rq.resize(cap.max_recv_wr, cap.max_recv_sge);
     if (attr->qp_type == IBV_QPT_UD) qp->mtu = 4096;
     if (qp->context->hca->link == LinkLayer::ethernet) a->roce->open(*qp->context->hca);
-    a->qps[index] = made.release();
+    a->queue_pairs.add(*made.release());
     ++qp->pd->users;
     ++qp->send_cq->users;
     ++qp->recv_cq->users;
     if (qp->srq != nullptr) ++qp->srq->users;
     ++qp->context->users;
-    a->publish(*qp);
     return qp;
 } catch (const std::exception& thrown) {
     return errno = errno_of(thrown), nullptr;
@@ -314,24 +164,24 @@ int modify_qp(ibv_qp* abi, ibv_qp_attr* attr, int mask) try {
     // What has come before the end counts, and is acknowledged: whoever waits for that must not wait in vain.
     if (to == IBV_QPS_RESET || to == IBV_QPS_ERR) a->progress();
     if (to == IBV_QPS_RESET) {
-        drop_completions(*a, qp);  // as adapters do: a program that starts anew sees nothing of the past
+        a->completions.forget(qp);  // as adapters do: a program that starts anew sees nothing of the past
         reset(*a, qp);
         abi->state = to;
-        a->publish(qp);
+        a->home.publish(qp);
         return 0;
     }
     if (to == IBV_QPS_ERR) {
-        a->to_error(qp);
+        a->queue_pairs.to_error(qp);
         return 0;
     }
     if (const int error = apply(*a, qp, *attr, given); error != 0) return error;
     abi->state = to;
-    a->publish(qp);
-    if (to == IBV_QPS_RTS) a->run(qp);
-    if (to == IBV_QPS_SQD) a->ask_if_nobody_did(qp);  // who drains waits for the answer
+    a->home.publish(qp);
+    if (to == IBV_QPS_RTS) a->requester.run(qp);
+    if (to == IBV_QPS_SQD) a->requester.ask_if_nobody_did(qp);  // who drains waits for the answer
     if (to == IBV_QPS_SQD && (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY) != 0 && attr->en_sqd_async_notify != 0) {
         qp.drain_event = true;
-        a->look_if_drained(qp);
+        a->requester.look_if_drained(qp);
     }
     return 0;
 } catch (const std::exception& thrown) {
@@ -363,12 +213,10 @@ int destroy_qp(ibv_qp* abi) try {
     if (qp.groups != 0) return EBUSY;
     a->progress();  // what has come before the end counts, and is acknowledged
     // Out of reach first: while we wait for the program nothing new may happen to it.
-    a->directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
-    a->qps[qp.qpn & (qps_per_process - 1)] = nullptr;
-    a->forget(qp);
+    a->queue_pairs.remove(qp);
     withdraw_events(*qp.context, abi);
     a->acknowledged.wait(guard.lock(), [&] { return qp.events.settled(); });
-    drop_completions(*a, qp);  // of a queue pair that is gone
+    a->completions.forget(qp);  // of a queue pair that is gone
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) --cq->users;
     --qp.pd->users;
     if (qp.srq != nullptr) --qp.srq->users;
@@ -382,11 +230,5 @@ int destroy_qp(ibv_qp* abi) try {
 }
 
 }  // namespace api
-
-void Engine::look_if_drained(Qp& qp) {
-    if (!qp.drain_event || qp.state() != IBV_QPS_SQD || !qp.drained()) return;
-    qp.drain_event = false;
-    async_event(*qp.context, IBV_EVENT_SQ_DRAINED, &qp.abi);
-}
 
 }  // namespace loom::hca

@@ -59,7 +59,7 @@ int modify_srq(ibv_srq* abi, ibv_srq_attr* attr, int mask) try {
         // Already below: the event comes at once.
         if (srq.limit != 0 && srq.queue.waiting() < srq.limit) {
             srq.limit = 0;
-            a->async_event(Context::of(abi->context), IBV_EVENT_SRQ_LIMIT_REACHED, abi);
+            a->completions.async_event(Context::of(abi->context), IBV_EVENT_SRQ_LIMIT_REACHED, abi);
         }
     }
     return 0;

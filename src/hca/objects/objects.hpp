@@ -14,13 +14,13 @@
 #include <memory>
 #include <vector>
 
+#include "hca/host/shared.hpp"
 #include "hca/protocol/packet.hpp"
 
 namespace loom::hca {
 
 struct Engine;
 struct HcaConfig;
-struct PortCounters;
 struct Peer;
 struct Qp;
 struct Cq;
@@ -56,6 +56,10 @@ struct Context {
     ibv_context* abi() { return &verbs.context; }
 };
 
+inline PortCounters& counters_of(const Context& context) {
+    return *context.counters;
+}
+
 struct Channel {
     ibv_comp_channel abi{};
     EventQueue<Cq*> events;
@@ -71,6 +75,8 @@ struct Pd {
 
     static Pd& of(ibv_pd* abi) { return *reinterpret_cast<Pd*>(abi); }
 };
+
+constexpr std::uint32_t remote_rights = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 
 // Registered memory. `iova` is the address that work requests use for byte 0 of `abi.addr`.
 struct Mr {

@@ -53,7 +53,7 @@ void write_grh(std::uint8_t* out, const Gid& sgid, const Gid& dgid, std::uint8_t
 
 }  // namespace
 
-void Engine::on_datagram(Qp& qp, const Arrival& arrival) {
+void Responder::on_datagram(Qp& qp, const Arrival& arrival) {
     PortCounters& counters = counters_of(*qp.context);
     const Packet& packet = arrival.packet;
     const ibv_qp_state state = qp.state();
@@ -63,7 +63,7 @@ void Engine::on_datagram(Qp& qp, const Arrival& arrival) {
         add(counters.dropped);
         return;
     }
-    const Taken taken = take_receive(*this, qp, false);
+    const Taken taken = take_receive(engine_, qp, false);
     if (taken == Taken::none) {
         add(counters.dropped);
         return;
@@ -73,8 +73,8 @@ void Engine::on_datagram(Qp& qp, const Arrival& arrival) {
     for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
     if (taken == Taken::bad_memory || room < length + grh_bytes) {
         const ibv_wc_status status = taken == Taken::bad_memory ? IBV_WC_LOC_PROT_ERR : IBV_WC_LOC_LEN_ERR;
-        complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
-        to_error(qp);
+        engine_.completions.complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+        engine_.queue_pairs.to_error(qp);
         return;
     }
     if (arrival.sgid != nullptr) {
@@ -97,24 +97,7 @@ void Engine::on_datagram(Qp& qp, const Arrival& arrival) {
         wc.wc_flags |= IBV_WC_WITH_IMM;
         wc.imm_data = packet.imm;
     }
-    complete(*qp.recv_cq, wc, packet.solicited);
-}
-
-// Whether the process of that slot sends to us by memory.
-bool Engine::met(std::uint32_t other) const {
-    return other == slot || (other < slots && peers[other] != nullptr && peers[other]->state == Peer::State::up);
-}
-
-void Engine::on_multicast(const Arrival& arrival) {
-    if (arrival.dgid == nullptr || arrival.packet.service != Service::ud) return;
-    const bool by_roce = arrival.from == nullptr;
-    if (by_roce && met(slot_of(arrival.packet.src_qpn)) && RoceWire::is_local(*arrival.sgid)) return;  // came by memory
-    for (Group& group : groups) {
-        // The address of the packet is made from the group's name.
-        if ((by_roce ? roce::multicast_ip(group.gid, roce::family(*arrival.dgid)) : group.gid) != *arrival.dgid)
-            continue;
-        for (std::size_t i = 0; i < group.members.size(); ++i) on_datagram(*group.members[i], arrival);
-    }
+    engine_.completions.complete(*qp.recv_cq, wc, packet.solicited);
 }
 
 }  // namespace loom::hca

@@ -22,18 +22,18 @@ Taken take_receive(Engine& a, Qp& qp, bool may_keep) {
     }
     if (qp.srq != nullptr && qp.srq->limit != 0 && queue.waiting() < qp.srq->limit) {
         qp.srq->limit = 0;
-        a.async_event(*qp.context, IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi);
+        a.completions.async_event(*qp.context, IBV_EVENT_SRQ_LIMIT_REACHED, &qp.srq->abi);
     }
     for (ibv_sge& piece : qp.recv_sges) {
-        std::uint8_t* memory = a.local_memory(piece.lkey, piece.addr, piece.length, pd, IBV_ACCESS_LOCAL_WRITE);
+        std::uint8_t* memory = a.memory.local(piece.lkey, piece.addr, piece.length, pd, IBV_ACCESS_LOCAL_WRITE);
         if (memory == nullptr && piece.length != 0) return Taken::bad_memory;
         piece.addr = reinterpret_cast<std::uint64_t>(memory);
     }
-    qp.recv_checked = a.registrations;
+    qp.recv_checked = a.memory.generation();
     return Taken::yes;
 }
 
-bool receive_short(Engine& a, Qp& qp, const Engine::Arrival& arrival) {
+bool receive_short(Engine& a, Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     if ((packet.op != Op::send_only && packet.op != Op::send_only_imm) || packet.psn != qp.expected_psn) return false;
     if (qp.type() != IBV_QPT_RC || arrival.from == nullptr || (arrival.flags & Entry::carried) != 0) return false;
@@ -44,7 +44,7 @@ bool receive_short(Engine& a, Qp& qp, const Engine::Arrival& arrival) {
     const ibv_sge& piece = *queue.sges_of(queue.head);
     const auto length = static_cast<std::uint32_t>(arrival.payload.size());
     if (wqe.sges != 1 || length > piece.length) return false;
-    std::uint8_t* memory = a.local_memory(piece.lkey, piece.addr, piece.length, qp.srq != nullptr ? qp.srq->pd : qp.pd,
+    std::uint8_t* memory = a.memory.local(piece.lkey, piece.addr, piece.length, qp.srq != nullptr ? qp.srq->pd : qp.pd,
                                           IBV_ACCESS_LOCAL_WRITE);
     if (memory == nullptr) return false;
     std::memcpy(memory, arrival.payload.data(), length);
@@ -65,11 +65,11 @@ bool receive_short(Engine& a, Qp& qp, const Engine::Arrival& arrival) {
         wc.wc_flags = IBV_WC_WITH_IMM;
         wc.imm_data = packet.imm;
     }
-    a.complete(*qp.recv_cq, wc, packet.solicited);
+    a.completions.complete(*qp.recv_cq, wc, packet.solicited);
     ++qp.owed;
     if (packet.ack_request) {
         qp.ack_due = true;
-        a.owe(qp);
+        a.responder.owe(qp);
     }
     return true;
 }

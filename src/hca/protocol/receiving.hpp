@@ -17,7 +17,7 @@ ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opco
 
 // The common case at once: the next message of a reliable queue pair from this host, in one packet, for a receive with
 // one piece. False: nothing was done, the general way decides.
-bool receive_short(Engine& a, Qp& qp, const Engine::Arrival& arrival);
+bool receive_short(Engine& a, Qp& qp, const Arrival& arrival);
 
 // Puts bytes where a list of pieces of this process's memory has its byte `offset`; what does not fit is left out.
 void scatter(std::span<const ibv_sge> sges, std::uint32_t offset, std::span<const std::uint8_t> bytes);

@@ -1,11 +1,12 @@
-// The receiving half: checks what arrives, puts it where it belongs, and owes answers.
+#include "hca/protocol/responder.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "hca/engine.hpp"
 #include "hca/host/as_adapter.hpp"
+#include "hca/host/copy.hpp"
 #include "hca/protocol/receiving.hpp"
-#include "hca/wire/roce_wire.hpp"
 
 namespace loom::hca {
 
@@ -24,24 +25,6 @@ bool is_write(Op op) {
 // Takes a receive: all sends, and writes that end with an immediate.
 bool takes_receive(Op op) {
     return !is_write(op) || op == Op::write_last_imm || op == Op::write_only_imm;
-}
-
-// Owes the requester a refusal of its packet. It acknowledges what came before, goes out behind the answers that are
-// due, and waits for room as they do: the wire inside a host loses nothing, so nobody would ask again.
-void owe_nak(Engine& a, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
-    qp.nak_due = syndrome;
-    qp.nak_psn = psn;
-    qp.ack_due = false;
-    qp.owed = 0;
-    a.answer(qp);
-}
-
-// Tells the requester that its request was refused, and stops.
-void refuse(Engine& a, Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
-    owe_nak(a, qp, psn, static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code)));
-    if (code == Nak::sequence) return;
-    a.async_event(*qp.context, event, &qp.abi);
-    a.to_error(qp);
 }
 
 // A message that is lost half way leaves its receive to the next.
@@ -75,22 +58,31 @@ std::uint64_t change_word(std::uint8_t* memory, const Packet& packet) {
     return original;
 }
 
-}  // namespace
-
-void Engine::owe(Qp& qp) {
-    if (qp.listed_ack) return;
-    qp.listed_ack = true;
-    owing.push_back(&qp);
-}
-
-void Engine::on_packet(const Arrival& arrival) {
-    const Packet& packet = arrival.packet;
-    if (packet.dest_qpn == multicast_qpn) {
-        on_multicast(arrival);
+// Memory is written in rising order, the last bytes after all others: programs poll them.
+void store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
+    const AsAdapter unseen;
+    const std::size_t tail_bytes = std::min<std::size_t>(bytes.size(), 8), early = bytes.size() - tail_bytes;
+    std::memcpy(to, bytes.data(), early);
+    std::atomic_thread_fence(std::memory_order_release);
+    if (tail_bytes == 8 && reinterpret_cast<std::uintptr_t>(to + early) % 8 == 0) {
+        std::uint64_t word;
+        std::memcpy(&word, bytes.data() + early, 8);
+        __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + early), word, __ATOMIC_RELEASE);
         return;
     }
-    Qp* qp = slot_of(packet.dest_qpn) == slot ? qps[packet.dest_qpn & (qps_per_process - 1)] : nullptr;
-    if (qp == nullptr || qp->qpn != packet.dest_qpn) return;
+    for (std::size_t i = early; i < bytes.size(); ++i) __atomic_store_n(to + i, bytes[i], __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+void Responder::on_packet(const Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    if (packet.dest_qpn == multicast_qpn) {
+        engine_.groups.arrived(arrival);
+        return;
+    }
+    Qp* const qp = engine_.queue_pairs.find(packet.dest_qpn);
+    if (qp == nullptr) return;
     PortCounters& counters = counters_of(*qp->context);
     add(counters.received_packets);
     if (arrival.dlid != 0 && arrival.dlid != qp->context->hca->lid) {
@@ -114,7 +106,7 @@ void Engine::on_packet(const Arrival& arrival) {
         return;
     }
     if (!is_request(packet.op))
-        on_answer(*qp, packet, arrival.payload);
+        engine_.requester.on_answer(*qp, packet, arrival.payload);
     else if (qp->state() == IBV_QPS_RTR || qp->state() == IBV_QPS_RTS || qp->state() == IBV_QPS_SQD ||
              qp->state() == IBV_QPS_SQE)
         on_request(*qp, arrival);
@@ -122,10 +114,10 @@ void Engine::on_packet(const Arrival& arrival) {
         add(counters.dropped);
 }
 
-void Engine::on_request(Qp& qp, const Arrival& arrival) {
+void Responder::on_request(Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     const Op op = packet.op;
-    if (receive_short(*this, qp, arrival)) return;
+    if (receive_short(engine_, qp, arrival)) return;
     const bool reliable = qp.type() == IBV_QPT_RC;
     PortCounters& counters = counters_of(*qp.context);
 
@@ -141,14 +133,15 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
             if (qp.nak_sent) return;
             qp.nak_sent = true;
             add(counters.sequence_naks);
-            refuse(*this, qp, qp.expected_psn, Nak::sequence, IBV_EVENT_QP_REQ_ERR);
+            refuse(qp, qp.expected_psn, Nak::sequence, IBV_EVENT_QP_REQ_ERR);
             return;
         } else {
             repeat(qp, packet);
             return;
         }
     }
-    if (!qp.established && qp.state() == IBV_QPS_RTR) async_event(*qp.context, IBV_EVENT_COMM_EST, &qp.abi);
+    if (!qp.established && qp.state() == IBV_QPS_RTR)
+        engine_.completions.async_event(*qp.context, IBV_EVENT_COMM_EST, &qp.abi);
     qp.established = true;
 
     const auto reject = [&](Nak code, ibv_event_type event) {
@@ -156,10 +149,10 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
         if (qp.receiving) {
             const ibv_wc_status status = code == Nak::invalid_request ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
             qp.receiving = false;
-            complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+            engine_.completions.complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
         }
         qp.in_message = false;
-        if (reliable) refuse(*this, qp, packet.psn, code, event);
+        if (reliable) refuse(qp, packet.psn, code, event);
     };
 
     if (op == Op::read_request || has_atomic(op)) {
@@ -184,7 +177,7 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
         }
         qp.nak_sent = true;  // what follows it is out of sequence, and need not be told
         add(counters.rnr_naks);
-        owe_nak(*this, qp, packet.psn, static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer));
+        owe_nak(qp, packet.psn, static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer));
         return;
     }
     qp.nak_sent = false;
@@ -201,15 +194,16 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
             qp.write_address = packet.remote_address;
             qp.write_left = packet.dma_length;
             qp.write_rkey = packet.rkey;
-            if (arrival.from == nullptr && !ends(op)) far_writes.push_back(qp.qpn);
+            if (arrival.from == nullptr && !ends(op)) far_writes_.push_back(qp.qpn);
             const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
-            if (packet.dma_length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, packet.dma_length,
-                                                                qp.pd, IBV_ACCESS_REMOTE_WRITE) == nullptr))
+            if (packet.dma_length != 0 &&
+                (!may || engine_.memory.local(packet.rkey, packet.remote_address, packet.dma_length, qp.pd,
+                                              IBV_ACCESS_REMOTE_WRITE) == nullptr))
                 return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
         }
     }
     if (wants_receive) {
-        switch (take_receive(*this, qp, !reliable || by_reference)) {
+        switch (take_receive(engine_, qp, !reliable || by_reference)) {
             case Taken::yes:
                 qp.receiving = true;
                 break;
@@ -217,11 +211,12 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
                 return;
             case Taken::bad_memory:
                 qp.in_message = false;
-                complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV, 0), true);
+                engine_.completions.complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV, 0),
+                                             true);
                 if (reliable)
-                    refuse(*this, qp, packet.psn, Nak::remote_operational, IBV_EVENT_QP_FATAL);
+                    refuse(qp, packet.psn, Nak::remote_operational, IBV_EVENT_QP_FATAL);
                 else
-                    to_error(qp);
+                    engine_.queue_pairs.to_error(qp);
                 return;
         }
     }
@@ -230,7 +225,7 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
             return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
         if (!arrival.payload.empty()) {
             std::uint8_t* memory =
-                local_memory(qp.write_rkey, qp.write_address, carried, qp.pd, IBV_ACCESS_REMOTE_WRITE);
+                engine_.memory.local(qp.write_rkey, qp.write_address, carried, qp.pd, IBV_ACCESS_REMOTE_WRITE);
             if (memory == nullptr) return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
             store_in_order(memory, arrival.payload);
         }
@@ -238,18 +233,18 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
         qp.write_left -= carried;
     } else {
         const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
-        if (!still_registered(qp.recv_sges, pd, IBV_ACCESS_LOCAL_WRITE, qp.recv_checked))
+        if (!engine_.memory.still_registered(qp.recv_sges, pd, IBV_ACCESS_LOCAL_WRITE, qp.recv_checked))
             return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
         std::uint64_t room = 0;
         for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
         if (std::uint64_t{qp.received} + carried > room) {
             qp.receiving = false;
             qp.in_message = false;
-            complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0), true);
+            engine_.completions.complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0), true);
             if (reliable)
-                refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+                refuse(qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
             else
-                to_error(qp);
+                engine_.queue_pairs.to_error(qp);
             return;
         }
         if (by_reference) {
@@ -271,7 +266,7 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
                     : (arrival.flags & Entry::carried) != 0 ? Way::target
                                                             : Way::store;
     if ((arrival.flags & Entry::placed) == 0) add(counters.received_bytes[static_cast<std::size_t>(way)], carried);
-    if (way == Way::roce) far_bytes_in += carried;
+    if (way == Way::roce) far_bytes_ += carried;
     qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
     if (ends(op)) {
         qp.in_message = false;
@@ -286,7 +281,7 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
                 wc.wc_flags |= IBV_WC_WITH_IMM;
                 wc.imm_data = packet.imm;
             }
-            complete(*qp.recv_cq, wc, packet.solicited);
+            engine_.completions.complete(*qp.recv_cq, wc, packet.solicited);
         }
     }
     if (!reliable) return;
@@ -297,22 +292,7 @@ void Engine::on_request(Qp& qp, const Arrival& arrival) {
     }
 }
 
-// Memory is written in rising order, the last bytes after all others: programs poll them.
-void Engine::store_in_order(std::uint8_t* to, std::span<const std::uint8_t> bytes) {
-    const AsAdapter unseen;
-    const std::size_t tail_bytes = std::min<std::size_t>(bytes.size(), 8), early = bytes.size() - tail_bytes;
-    std::memcpy(to, bytes.data(), early);
-    std::atomic_thread_fence(std::memory_order_release);
-    if (tail_bytes == 8 && reinterpret_cast<std::uintptr_t>(to + early) % 8 == 0) {
-        std::uint64_t word;
-        std::memcpy(&word, bytes.data() + early, 8);
-        __atomic_store_n(reinterpret_cast<std::uint64_t*>(to + early), word, __ATOMIC_RELEASE);
-        return;
-    }
-    for (std::size_t i = early; i < bytes.size(); ++i) __atomic_store_n(to + i, bytes[i], __ATOMIC_RELEASE);
-}
-
-void Engine::serve_read_or_atomic(Qp& qp, const Packet& packet) {
+void Responder::serve_read_or_atomic(Qp& qp, const Packet& packet) {
     const bool read = packet.op == Op::read_request;
     const std::uint32_t right = read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_ATOMIC;
     const std::uint32_t length = read ? packet.dma_length : 8;
@@ -321,11 +301,12 @@ void Engine::serve_read_or_atomic(Qp& qp, const Packet& packet) {
     if (qp.answers.size() >= std::max<std::size_t>(2u * qp.attr.max_dest_rd_atomic, 2))
         return add(counters_of(*qp.context).dropped);
     if (!read && packet.remote_address % 8 != 0)
-        return refuse(*this, qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        return refuse(qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
     std::uint8_t* memory = nullptr;
     if (length != 0) {
-        if ((qp.rights() & right) != 0) memory = local_memory(packet.rkey, packet.remote_address, length, qp.pd, right);
-        if (memory == nullptr) return refuse(*this, qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+        if ((qp.rights() & right) != 0)
+            memory = engine_.memory.local(packet.rkey, packet.remote_address, length, qp.pd, right);
+        if (memory == nullptr) return refuse(qp, packet.psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
     }
     qp.nak_sent = false;
     qp.nak_due = 0;
@@ -352,13 +333,13 @@ void Engine::serve_read_or_atomic(Qp& qp, const Packet& packet) {
 }
 
 // A request that was served before has come again: its answer was lost.
-void Engine::repeat(Qp& qp, const Packet& packet) {
+void Responder::repeat(Qp& qp, const Packet& packet) {
     const auto too_many = [&] { return qp.answers.size() > 2u * qp.attr.max_dest_rd_atomic; };
     if (packet.op == Op::read_request) {
         const std::uint32_t length = packet.dma_length;
         const bool may = (qp.rights() & IBV_ACCESS_REMOTE_READ) != 0;
-        if (length != 0 && (!may || local_memory(packet.rkey, packet.remote_address, length, qp.pd,
-                                                 IBV_ACCESS_REMOTE_READ) == nullptr))
+        if (length != 0 && (!may || engine_.memory.local(packet.rkey, packet.remote_address, length, qp.pd,
+                                                         IBV_ACCESS_REMOTE_READ) == nullptr))
             return;
         // The new answer replaces an old one for the same read that is still being sent.
         std::erase_if(qp.answers, [&](const Answer& answer) { return psn_distance(answer.psn, packet.psn) >= 0; });
@@ -387,93 +368,6 @@ void Engine::repeat(Qp& qp, const Packet& packet) {
     } else {
         qp.ack_due = true;
         owe(qp);
-    }
-}
-
-void Engine::make_acknowledgement(const Qp& qp, Packet& packet) const {
-    packet.service = Service::rc;
-    packet.op = Op::acknowledge;
-    packet.dest_qpn = qp.attr.dest_qp_num;
-    packet.psn = (qp.expected_psn - 1) & psn_mask;
-    packet.msn = qp.msn;
-    packet.syndrome = syndrome_ack;
-}
-
-void Engine::settle_up(Qp& qp) {
-    if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || qp.path->kind != Path::Kind::roce) return;
-    Packet packet;
-    make_acknowledgement(qp, packet);
-    // Nobody sends it again: where others have filled the socket, it waits for some of that to leave.
-    for (int left = 20; !wire_send(qp, *qp.path, packet, {}, 0, 0, 0) && left > 0; --left) roce->await_room(qp, 1);
-    qp.ack_due = false;
-    qp.owed = 0;
-}
-
-void Engine::answer(Qp& qp) {
-    if (qp.path == nullptr) return;
-    Packet packet;
-    packet.service = Service::rc;
-    packet.dest_qpn = qp.attr.dest_qp_num;
-    while (!qp.answers.empty()) {
-        Answer& due = qp.answers.front();
-        packet.msn = due.msn;
-        packet.psn = due.psn;
-        packet.syndrome = syndrome_ack;
-        if (due.kind == Answer::Kind::atomic) {
-            packet.op = Op::atomic_acknowledge;
-            packet.swap_or_add = due.address;
-            if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
-        } else {
-            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu && faults.drop == 0) {
-                const std::uint8_t* memory =
-                    local_memory(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
-                if (memory != nullptr) {
-                    if (!roce->send_response(qp, due, memory)) return;
-                    qp.answers.pop_front();
-                    continue;
-                }
-            }
-            while (true) {
-                const std::uint32_t length = std::min(due.left, qp.mtu);
-                const bool last = length == due.left;
-                std::uint8_t* memory =
-                    length == 0 ? nullptr : local_memory(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
-                if (memory == nullptr && length != 0) {  // deregistered meanwhile
-                    const std::uint32_t psn = due.psn;
-                    qp.answers.clear();
-                    refuse(*this, qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
-                    return;
-                }
-                packet.psn = due.psn;
-                packet.op = due.first ? (last ? Op::read_response_only : Op::read_response_first)
-                                      : (last ? Op::read_response_last : Op::read_response_middle);
-                if (!wire_send(qp, *qp.path, packet, {}, 0, length, Entry::carried, memory)) return;
-                add(counters_of(*qp.context)
-                        .sent_bytes[static_cast<std::size_t>(qp.path->kind == Path::Kind::roce ? Way::roce
-                                                                                               : Way::target)],
-                    length);
-                due.first = false;
-                due.psn = (due.psn + 1) & psn_mask;
-                due.address += length;
-                due.left -= length;
-                if (last) break;
-            }
-        }
-        qp.answers.pop_front();
-    }
-    if (qp.nak_due != 0) {
-        packet.op = Op::acknowledge;
-        packet.psn = qp.nak_psn;
-        packet.msn = qp.msn;
-        packet.syndrome = qp.nak_due;
-        if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
-        qp.nak_due = 0;
-    }
-    if (qp.ack_due) {
-        make_acknowledgement(qp, packet);
-        if (!wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
-        qp.ack_due = false;
-        qp.owed = 0;
     }
 }
 

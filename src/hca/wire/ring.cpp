@@ -1,4 +1,5 @@
-// The shared-memory wire: packets as entries of a ring, payload that is not short in a second ring of bytes.
+#include "hca/wire/ring.hpp"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -67,8 +68,8 @@ bool Peer::room(std::uint32_t payload) {
     return fits();
 }
 
-bool Engine::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-                  std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
+bool RingWire::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                    std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
     const bool datagram = packet.service == Service::ud;
     const std::uint32_t prefix = datagram && path.global ? 32 : 0;
     const std::uint32_t whole = prefix + length;
@@ -118,83 +119,13 @@ bool Engine::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gat
         });
     ++peer.tail;
     entry.tag.store(peer.tail, std::memory_order_release);
-    if (!peer.touched) {
-        peer.touched = true;
-        touched.push_back(&peer);
-    }
-    return true;
-}
-
-// A short send inside the host is what latency and rates are made of: the same steps as begin() and send_packets(), for
-// one entry whose payload lies in it. False: nothing was done, the general way decides.
-bool Engine::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
-    if (w.begun || w.length > Entry::small_size || (w.opcode != IBV_WR_SEND && w.opcode != IBV_WR_SEND_WITH_IMM))
-        return false;
-    const bool reliable = qp.type() == IBV_QPT_RC;
-    if ((!reliable && qp.type() != IBV_QPT_UC) || (w.flags & IBV_SEND_FENCE) != 0 || faulty) return false;
-    const Path* path = qp.path.get();
-    if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr) return false;
-    Peer& peer = *path->peer;
-    if (peer.state != Peer::State::up || !peer.room(0)) return false;
-    ibv_sge* sges = qp.sges_of(at);
-    if (w.inlined) {
-        if (w.length != 0) sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
-    } else if (w.sges == 1 && !w.translated) {
-        std::uint8_t* memory = local_memory(sges[0].lkey, sges[0].addr, sges[0].length, qp.pd, 0);
-        if (memory == nullptr) return false;
-        sges[0].addr = reinterpret_cast<std::uint64_t>(memory);
-        w.translated = true;
-        w.checked = registrations;
-    } else if (w.length != 0) {
-        return false;
-    }
-    w.begun = true;
-    w.placed = w.by_reference = w.responded = false;
-    w.first_psn = qp.next_psn;
-    w.packets = w.sent = 1;
-    qp.next_psn = qp.sent_psn = (w.first_psn + 1) & psn_mask;
-
-    Entry& entry = peer.out->entries[peer.tail & entry_mask];
-    entry.op = static_cast<std::uint8_t>(w.opcode == IBV_WR_SEND ? Op::send_only : Op::send_only_imm);
-    entry.service = static_cast<std::uint8_t>(reliable ? Service::rc : Service::uc);
-    entry.flags =
-        static_cast<std::uint8_t>(((w.flags & IBV_SEND_SOLICITED) != 0 ? Entry::solicited : 0) | Entry::ack_request);
-    entry.dest_qpn = qp.attr.dest_qp_num;
-    entry.src_qpn = qp.qpn;
-    entry.psn = w.first_psn;
-    entry.length = w.length;
-    entry.imm = w.imm;
-    entry.slid = path->slid;
-    entry.dlid = path->dlid;
-    const auto* from = reinterpret_cast<const std::uint8_t*>(sges[0].addr);
-    if (w.length <= 16)
-        copy_up_to_16(entry.small, from, w.length);
-    else
-        std::memcpy(entry.small, from, w.length);
-    ++peer.tail;
-    entry.tag.store(peer.tail, std::memory_order_release);
-    qp.wire_position = peer.tail;
-    qp.waits_since = 0;
-    if (!peer.touched) {
-        peer.touched = true;
-        touched.push_back(&peer);
-    }
-    PortCounters& counters = counters_of(*qp.context);
-    add(counters.sent_packets);
-    add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], w.length);
-    ++qp.sq_next;
-    if (!reliable) {
-        complete_send(qp, w, IBV_WC_SUCCESS);
-        ++qp.sq_head;
-    } else if (qp.retry_at == 0 && qp.attr.timeout != 0) {
-        start_timer(qp, qp.retry_at, retry_time(qp));
-    }
+    engine_.peers.touch(peer);
     return true;
 }
 
 // Takes what the other has written. Everything is copied out of its memory before it is looked at, but for payload in
 // the ring of bytes, whose place and length are checked and whose content is never interpreted before it is copied.
-void Engine::drain(Peer& peer) {
+void RingWire::drain(Peer& peer) {
     const std::uint64_t began = peer.head;
     const std::uint64_t stop_at = began + 2 * ring_entries;  // others want their turn too
     while (peer.state == Peer::State::up && peer.head != stop_at) {
@@ -258,27 +189,61 @@ void Engine::drain(Peer& peer) {
             }
         }
         if (!sound) {
-            lose(peer);
+            engine_.peers.lose(peer);
             return;
         }
-        on_packet({packet,
-                   {payload, length},
-                   &peer,
-                   slid,
-                   dlid,
-                   flags,
-                   global ? &gids[0] : nullptr,
-                   global ? &gids[1] : nullptr,
-                   0});
+        engine_.responder.on_packet({packet,
+                                     {payload, length},
+                                     &peer,
+                                     slid,
+                                     dlid,
+                                     flags,
+                                     global ? &gids[0] : nullptr,
+                                     global ? &gids[1] : nullptr,
+                                     0});
     }
     if (peer.head != began && peer.out != nullptr) {
         peer.out->bulk_consumed.store(peer.bulk_head, std::memory_order_release);
         peer.out->consumed.store(peer.head, std::memory_order_release);
         // Whoever waits for room looks when it polls; one that sleeps has to be told.
-        if (!peer.touched && peer.head - began >= ring_entries / 4) {
-            peer.touched = true;
-            touched.push_back(&peer);
-        }
+        if (peer.head - began >= ring_entries / 4) engine_.peers.touch(peer);
+    }
+}
+
+void RingWire::send_short(Qp& qp, const SendWqe& w, const std::uint8_t* from) {
+    const Path& path = *qp.path;
+    Peer& peer = *path.peer;
+    Entry& entry = peer.out->entries[peer.tail & entry_mask];
+    entry.op = static_cast<std::uint8_t>(w.opcode == IBV_WR_SEND ? Op::send_only : Op::send_only_imm);
+    entry.service = static_cast<std::uint8_t>(qp.type() == IBV_QPT_RC ? Service::rc : Service::uc);
+    entry.flags =
+        static_cast<std::uint8_t>(((w.flags & IBV_SEND_SOLICITED) != 0 ? Entry::solicited : 0) | Entry::ack_request);
+    entry.dest_qpn = qp.attr.dest_qp_num;
+    entry.src_qpn = qp.qpn;
+    entry.psn = w.first_psn;
+    entry.length = w.length;
+    entry.imm = w.imm;
+    entry.slid = path.slid;
+    entry.dlid = path.dlid;
+    if (w.length <= 16)
+        copy_up_to_16(entry.small, from, w.length);
+    else
+        std::memcpy(entry.small, from, w.length);
+    ++peer.tail;
+    entry.tag.store(peer.tail, std::memory_order_release);
+    qp.wire_position = peer.tail;
+    qp.waits_since = 0;
+    engine_.peers.touch(peer);
+    PortCounters& counters = counters_of(*qp.context);
+    add(counters.sent_packets);
+    add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], w.length);
+}
+
+void RingWire::drain_self() {
+    Peer& self = engine_.peers.self();
+    for (unsigned rounds = 0; self.has_mail() && rounds < 64; ++rounds) {
+        drain(self);
+        engine_.responder.settle(Acks::now);
     }
 }
 

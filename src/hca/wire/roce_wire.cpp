@@ -9,8 +9,10 @@
 #include <cstring>
 #include <utility>
 
+#include "hca/engine.hpp"
 #include "hca/objects/pieces.hpp"
 #include "hca/roce/gid.hpp"
+#include "hca/service/clock.hpp"
 #include "loom/base/error.hpp"
 
 namespace loom::hca {
@@ -79,7 +81,7 @@ bool RoceWire::open(const HcaConfig& hca) {
     address.port = config().roce_port;
     roce::EndpointOptions options;
     options.offload = config().gso ? roce::Offload::on : roce::Offload::off;
-    options.slot = engine_.slot;
+    options.slot = engine_.home.slot;
     try {
         endpoints_.push_back(std::make_unique<Place>(Place{&hca, roce::Endpoint(address, options), {}}));
     } catch (const Error& refused) {
@@ -88,7 +90,7 @@ bool RoceWire::open(const HcaConfig& hca) {
     }
     Place& made = *endpoints_.back();
     made.descriptors.push_back(made.endpoint.fd());
-    engine_.watch(made.endpoint.fd(), Watched::packets, hca.index);
+    engine_.service.watch(made.endpoint.fd(), Watched::packets, hca.index);
     return true;
 }
 
@@ -104,7 +106,7 @@ bool RoceWire::join(const HcaConfig& hca, const Gid& group) {
         const int fd = at.endpoint.join(group);
         if (std::find(at.descriptors.begin(), at.descriptors.end(), fd) == at.descriptors.end()) {
             at.descriptors.push_back(fd);
-            engine_.watch(fd, Watched::packets, hca.index);
+            engine_.service.watch(fd, Watched::packets, hca.index);
         }
     } catch (const Error&) {
         return false;
@@ -121,7 +123,7 @@ void RoceWire::stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at) {
     RoceFlow& f = flow(qp);
     f.ready_at = until;
     f.wakes_at = wakes_at;
-    engine_.kick_by(wakes_at);
+    engine_.service.kick_by(wakes_at);
     if (f.stalled) return;
     f.stalled = true;
     stalled_.push_back(&qp);
@@ -138,7 +140,7 @@ void RoceWire::await_room(const Qp& qp, int most_ms) {
 }
 
 void RoceWire::hear(const Place& at) {
-    engine_.hear_packets(at.endpoint.fd(), at.hca->index, listening_, at.full);
+    engine_.service.hear_packets(at.endpoint.fd(), at.hca->index, listening_, at.full);
 }
 
 void RoceWire::has_room(std::uint32_t hca) {
@@ -204,7 +206,7 @@ void RoceWire::note_asked(Qp& qp, std::uint32_t end, std::uint64_t now) {
     f.window.sent(end, now);
     if (!f.asked) {
         f.moved_at = now;
-        if (qp.retry_at != 0) qp.retry_at = engine_.retry_time(qp);
+        if (qp.retry_at != 0) qp.retry_at = engine_.requester.retry_time(qp);
     }
     if (!f.asked || psn_distance(end, f.asked_end) > 0) f.asked_end = end;
     f.asked = true;
@@ -220,7 +222,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
     if (at == nullptr) return true;
     const auto wait = [&] {
         // An adapter's datagrams wait for the wire as well, but not for a neighbour that is not there.
-        if (qp.type() == IBV_QPT_UD && engine_.waited_enough(qp)) {
+        if (qp.type() == IBV_QPT_UD && engine_.requester.waited_enough(qp)) {
             add(counters_of(*qp.context).dropped);
             return true;
         }
@@ -244,7 +246,7 @@ bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<co
     roce::Outgoing both[2] = {out, {}};
     const bool carries =
         is_request(packet.op) && length >= 4 && qp.owed != 0 && qp.answers.empty() && qp.type() == IBV_QPT_RC;
-    if (carries) engine_.make_acknowledgement(qp, both[1].packet);
+    if (carries) engine_.responder.make_acknowledgement(qp, both[1].packet);
     const std::size_t taken = at->endpoint.send(destination(path), {both, carries ? 2u : 1u});
     if (taken == 2) {
         qp.ack_due = false;
@@ -283,7 +285,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
             roce::Outgoing& out = packets[i];
             const std::uint32_t index = w.sent + i, offset = index * qp.mtu,
                                 length = std::min(w.length - offset, qp.mtu);
-            engine_.make_packet(qp, w, index, out.packet);
+            engine_.requester.make_packet(qp, w, index, out.packet);
             if (index % each == each - 1) out.packet.ack_request = true;
             out.payload = &pieces[i * (sges.size() + 1)];
             out.pieces = pieces_of(sges, offset, length, &pieces[i * (sges.size() + 1)]);
@@ -294,7 +296,7 @@ bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
         if (w.sent + count < w.packets) packets.back().packet.ack_request = true;
         // An acknowledgement that is owed rides along.
         const bool carries = qp.owed != 0 && qp.answers.empty();
-        if (carries) engine_.make_acknowledgement(qp, packets.emplace_back().packet);
+        if (carries) engine_.responder.make_acknowledgement(qp, packets.emplace_back().packet);
         auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
         add(counters_of(*qp.context).sent_packets, taken);
         if (taken > count) {
@@ -381,11 +383,11 @@ std::size_t RoceWire::poll(bool may_skip) {
         // What was thrown away before anybody saw it: the endpoint's own count, shown as the port's.
         std::uint64_t dropped = 0;
         for (const std::uint64_t count : receiving_->endpoint.counters().dropped) dropped += count;
-        engine_.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
+        engine_.home.directory->counters[receiving_->hca->index].bad_packets.store(dropped, std::memory_order_relaxed);
     }
     receiving_ = nullptr;
     if (arrived != 0)
-        engine_.talked = true;
+        engine_.service.note_talk();
     else if (!just_looked)
         found_nothing_at_ = look;
     if (stalled_.empty()) return arrived;
@@ -413,8 +415,8 @@ std::size_t RoceWire::poll(bool may_skip) {
     if (!ready.empty())
         std::rotate(ready.begin(), ready.begin() + static_cast<std::ptrdiff_t>(turn_++ % ready.size()), ready.end());
     for (Qp* qp : ready) {
-        if (qp->owes()) engine_.owe(*qp);
-        engine_.run(*qp);
+        if (qp->owes()) engine_.responder.owe(*qp);
+        engine_.requester.run(*qp);
     }
     return arrived;
 }
@@ -443,9 +445,7 @@ void RoceWire::close_descriptors() {
 
 void RoceWire::arrived(const roce::Arrival& arrival) {
     const Packet& packet = arrival.packet;
-    const std::uint32_t index = packet.dest_qpn & (qps_per_process - 1);
-    Qp* qp =
-        packet.dest_qpn != multicast_qpn && slot_of(packet.dest_qpn) == engine_.slot ? engine_.qps[index] : nullptr;
+    Qp* const qp = packet.dest_qpn != multicast_qpn ? engine_.queue_pairs.find(packet.dest_qpn) : nullptr;
     if (packet.service == Service::cnp) {
         if (qp == nullptr || qp->flow == nullptr) return;
         add(counters_of(*qp->context).cnp_received);
@@ -461,19 +461,20 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
     }
     if (qp != nullptr && qp->flow != nullptr) qp->flow->heard = true;
     const Gid source = arrival.source.ip, destination = arrival.destination;
-    engine_.on_packet({packet,
-                       {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},
-                       nullptr,
-                       0,
-                       0,
-                       0,
-                       &source,
-                       &destination,
-                       arrival.traffic_class});
+    engine_.responder.on_packet(
+        {packet,
+         {reinterpret_cast<const std::uint8_t*>(arrival.payload.data()), arrival.payload.size()},
+         nullptr,
+         0,
+         0,
+         0,
+         &source,
+         &destination,
+         arrival.traffic_class});
 }
 
 void RoceWire::foreign(std::uint32_t slot, const roce::Datagrams& datagrams) {
-    const std::shared_ptr<Peer> peer = engine_.peer_at(slot);
+    const std::shared_ptr<Peer> peer = engine_.peers.at(slot);
     if (peer == nullptr || peer->state == Peer::State::dead) return;
     Forwarded header;
     header.traffic_class = datagrams.traffic_class;

@@ -7,10 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "hca/engine.hpp"
+#include "hca/device/config.hpp"
+#include "hca/objects/objects.hpp"
 #include "hca/roce/rate.hpp"
 #include "hca/roce/socket.hpp"
 #include "hca/roce/window.hpp"
+#include "hca/wire/path.hpp"
 
 namespace loom::hca {
 

@@ -1,0 +1,186 @@
+// What the responder owes, and how its queue pairs end.
+#include <algorithm>
+
+#include "hca/engine.hpp"
+
+namespace loom::hca {
+
+namespace {
+
+constexpr std::uint32_t most_owed = 16;  // packets that may wait for their acknowledgement
+
+}  // namespace
+
+void Responder::owe(Qp& qp) {
+    if (qp.listed_ack) return;
+    qp.listed_ack = true;
+    owing_.push_back(&qp);
+}
+
+// Owes the requester a refusal of its packet. It acknowledges what came before, goes out behind the answers that are
+// due, and waits for room as they do: the wire inside a host loses nothing, so nobody would ask again.
+void Responder::owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
+    qp.nak_due = syndrome;
+    qp.nak_psn = psn;
+    qp.ack_due = false;
+    qp.owed = 0;
+    answer(qp);
+}
+
+// Tells the requester that its request was refused, and stops.
+void Responder::refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
+    owe_nak(qp, psn, static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code)));
+    if (code == Nak::sequence) return;
+    engine_.completions.async_event(*qp.context, event, &qp.abi);
+    engine_.queue_pairs.to_error(qp);
+}
+
+void Responder::make_acknowledgement(const Qp& qp, Packet& packet) const {
+    packet.service = Service::rc;
+    packet.op = Op::acknowledge;
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.psn = (qp.expected_psn - 1) & psn_mask;
+    packet.msn = qp.msn;
+    packet.syndrome = syndrome_ack;
+}
+
+void Responder::settle_up(Qp& qp) {
+    if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || qp.path->kind != Path::Kind::roce) return;
+    Packet packet;
+    make_acknowledgement(qp, packet);
+    // Nobody sends it again: where others have filled the socket, it waits for some of that to leave.
+    for (int left = 20; !engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0) && left > 0; --left)
+        engine_.roce->await_room(qp, 1);
+    qp.ack_due = false;
+    qp.owed = 0;
+}
+
+void Responder::answer(Qp& qp) {
+    if (qp.path == nullptr) return;
+    Packet packet;
+    packet.service = Service::rc;
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    while (!qp.answers.empty()) {
+        Answer& due = qp.answers.front();
+        packet.msn = due.msn;
+        packet.psn = due.psn;
+        packet.syndrome = syndrome_ack;
+        if (due.kind == Answer::Kind::atomic) {
+            packet.op = Op::atomic_acknowledge;
+            packet.swap_or_add = due.address;
+            if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        } else {
+            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu && !engine_.faults.lose_packets()) {
+                const std::uint8_t* memory =
+                    engine_.memory.local(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
+                if (memory != nullptr) {
+                    if (!engine_.roce->send_response(qp, due, memory)) return;
+                    qp.answers.pop_front();
+                    continue;
+                }
+            }
+            while (true) {
+                const std::uint32_t length = std::min(due.left, qp.mtu);
+                const bool last = length == due.left;
+                std::uint8_t* memory =
+                    length == 0 ? nullptr
+                                : engine_.memory.local(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
+                if (memory == nullptr && length != 0) {  // deregistered meanwhile
+                    const std::uint32_t psn = due.psn;
+                    qp.answers.clear();
+                    refuse(qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+                    return;
+                }
+                packet.psn = due.psn;
+                packet.op = due.first ? (last ? Op::read_response_only : Op::read_response_first)
+                                      : (last ? Op::read_response_last : Op::read_response_middle);
+                if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, length, Entry::carried, memory)) return;
+                add(counters_of(*qp.context)
+                        .sent_bytes[static_cast<std::size_t>(qp.path->kind == Path::Kind::roce ? Way::roce
+                                                                                               : Way::target)],
+                    length);
+                due.first = false;
+                due.psn = (due.psn + 1) & psn_mask;
+                due.address += length;
+                due.left -= length;
+                if (last) break;
+            }
+        }
+        qp.answers.pop_front();
+    }
+    if (qp.nak_due != 0) {
+        packet.op = Op::acknowledge;
+        packet.psn = qp.nak_psn;
+        packet.msn = qp.msn;
+        packet.syndrome = qp.nak_due;
+        if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        qp.nak_due = 0;
+    }
+    if (qp.ack_due) {
+        make_acknowledgement(qp, packet);
+        if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        qp.ack_due = false;
+        qp.owed = 0;
+    }
+}
+
+// While messages come in, plain acknowledgements wait a little: several become one, and on RoCE the program's own next
+// packet carries them along. Only while the program polls, so that the thread looks soon, whatever the program does.
+void Responder::settle(Acks acks) {
+    const bool hold = acks == Acks::may_wait && engine_.service.attended();
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < owing_.size(); ++i) {
+        Qp* qp = owing_[i];
+        if (hold && qp->answers.empty() && qp->nak_due == 0 && qp->owed < most_owed) {
+            owing_[kept++] = qp;
+            continue;
+        }
+        qp->listed_ack = false;
+        answer(*qp);
+    }
+    owing_.resize(kept);
+}
+
+void Responder::flush(Qp& qp) {
+    ibv_wc wc{};
+    wc.status = IBV_WC_WR_FLUSH_ERR;
+    wc.opcode = IBV_WC_RECV;
+    wc.qp_num = qp.qpn;
+    if (qp.receiving || qp.kept) {
+        qp.receiving = qp.kept = false;
+        wc.wr_id = qp.recv.wr_id;
+        engine_.completions.complete(*qp.recv_cq, wc, false);
+    }
+    if (qp.srq != nullptr) {
+        engine_.completions.async_event(*qp.context, IBV_EVENT_QP_LAST_WQE_REACHED, &qp.abi);
+        return;
+    }
+    for (; qp.rq.waiting() != 0; ++qp.rq.head) {
+        wc.wr_id = qp.rq.wqe(qp.rq.head).wr_id;
+        engine_.completions.complete(*qp.recv_cq, wc, false);
+    }
+}
+
+void Responder::end(Qp& qp) {
+    if (qp.nak_due == 0) qp.answers.clear();  // what was asked before the refused request is still answered
+    qp.ack_due = qp.in_message = false;
+}
+
+void Responder::forget(Qp& qp) {
+    std::erase(owing_, &qp);
+    qp.listed_ack = false;
+}
+
+std::uint64_t Responder::least_missing_of_writes() {
+    std::uint64_t least = 0;
+    std::erase_if(far_writes_, [&](std::uint32_t qpn) {
+        const Qp* const qp = engine_.queue_pairs.find(qpn);
+        if (qp == nullptr || !qp->in_message || !qp->message_is_write) return true;
+        // What ends first is what is waited for.
+        if (least == 0 || qp->write_left < least) least = qp->write_left;
+        return false;
+    });
+    return least;
+}
+
+}  // namespace loom::hca

@@ -1,0 +1,65 @@
+// The sending half of queue pairs: turns work requests into packets or direct copies, and answers into completions.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hca/objects/objects.hpp"
+#include "hca/protocol/packet.hpp"
+#include "hca/wire/path.hpp"
+
+namespace loom::hca {
+
+class Requester {
+public:
+    explicit Requester(Engine& engine) : engine_(engine) {}
+
+    void run(Qp& qp);  // sends what the send queue holds, as far as it goes
+    // An unsignalled write on an empty queue bypasses the queue, whose memory would be one more that is in no cache.
+    // False: nothing was done, it needs a place.
+    bool write_at_once(Qp& qp, const ibv_send_wr& request);
+    // One packet of either half to the wire. False: no room now; the queue pair is noted and runs again when there is.
+    bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
+                   std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes = nullptr);
+    void make_packet(Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
+
+    // --- answers.cpp
+    void on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
+    void acknowledge_until(Qp& qp, std::uint32_t psn);
+    void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
+    void flush(Qp& qp);
+    void look_if_drained(Qp& qp);
+    [[nodiscard]] std::uint64_t far_bytes_acknowledged() const { return far_bytes_acknowledged_; }
+
+    // --- timers.cpp
+    std::uint64_t retry_time(Qp& qp);
+    void timed_out(Qp& qp, std::uint64_t now);
+    void run_timers(std::uint64_t now);
+    void look_at_timers();                              // now and then
+    [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
+    [[nodiscard]] const std::vector<Qp*>& timed() const { return timed_; }
+    bool ask_if_nobody_did(Qp& qp);
+    void give_up(Qp& qp);  // on a peer that has left: its requests fail after as long as repeating them would take
+    static bool waited_enough(Qp& qp);
+    void forget(Qp& qp);
+
+private:
+    enum class Lost : std::uint8_t { perhaps, no };
+
+    bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
+    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
+    bool probe(Qp& qp, bool heard);
+    void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
+
+    Engine& engine_;
+    std::vector<Qp*> timed_;  // with a timer running
+    std::uint32_t since_timers_ = 0;
+    std::uint64_t far_bytes_acknowledged_ = 0;
+};
+
+}  // namespace loom::hca

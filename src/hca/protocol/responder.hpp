@@ -1,0 +1,50 @@
+// The receiving half of queue pairs: checks what arrives, puts it where it belongs, and owes answers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hca/objects/objects.hpp"
+#include "hca/protocol/arrival.hpp"
+
+namespace loom::hca {
+
+enum class Acks : std::uint8_t { now, may_wait };
+
+class Responder {
+public:
+    explicit Responder(Engine& engine) : engine_(engine) {}
+
+    void on_packet(const Arrival& arrival);  // of either half
+    void on_datagram(Qp& qp, const Arrival& arrival);
+
+    // --- answering.cpp
+    void owe(Qp& qp);
+    void answer(Qp& qp);     // sends acknowledgements and answers that are due
+    void settle(Acks acks);  // the same for all that owe some
+    void settle_up(Qp& qp);  // acknowledges what has come, asked for or not: the queue pair ends
+    [[nodiscard]] bool owes() const { return !owing_.empty(); }
+    void make_acknowledgement(const Qp& qp, Packet& packet) const;
+    void flush(Qp& qp);
+    void end(Qp& qp);  // nothing more is received
+    void forget(Qp& qp);
+
+    // Of messages from other hosts, for whoever judges when to look next.
+    [[nodiscard]] std::uint64_t far_bytes() const { return far_bytes_; }
+    [[nodiscard]] std::uint64_t least_missing_of_writes();  // bytes; 0: none is in the middle
+
+private:
+    void on_request(Qp& qp, const Arrival& arrival);
+    void serve_read_or_atomic(Qp& qp, const Packet& packet);
+    void repeat(Qp& qp, const Packet& packet);
+    void owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome);
+    void refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event);
+
+    Engine& engine_;
+    std::vector<Qp*> owing_;  // acknowledgements or answers to send
+    std::uint64_t far_bytes_ = 0;
+    std::vector<std::uint32_t> far_writes_;  // queue pairs in the middle of a write, or just after
+};
+
+}  // namespace loom::hca

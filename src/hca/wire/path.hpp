@@ -1,0 +1,32 @@
+// Where a queue pair or an address handle leads.
+#pragma once
+
+#include <infiniband/verbs.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "hca/device/config.hpp"
+
+namespace loom::hca {
+
+struct Context;
+struct Engine;
+struct Peer;
+
+struct Path {
+    enum class Kind : std::uint8_t { local, roce, nowhere } kind = Kind::nowhere;
+    bool global = false;  // with a GRH
+    bool multicast = false;
+    std::uint16_t slid = 0, dlid = 0;
+    Gid sgid{}, dgid{};
+    std::uint8_t traffic_class = 0, hop_limit = 64;
+    std::shared_ptr<Peer> peer;  // of connected queue pairs; datagrams find theirs by QPN
+};
+
+// The way to an address; null when it cannot be an address of that HCA's port. connected: to queue pair `dest_qpn`
+// alone.
+std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
+                                bool connected);
+
+}  // namespace loom::hca
