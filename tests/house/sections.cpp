@@ -1,5 +1,6 @@
 #include "house/sections.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <regex>
 #include <set>
@@ -12,21 +13,23 @@ namespace loom::house {
 namespace {
 
 struct Section {
-    std::size_t line, end;  // the next section's
+    std::size_t line, end;  // of the next section or access label
     std::string file;
 };
 
 std::vector<Section> sections_of(const std::string& header) {
     static const std::regex mark(R"(^ +// (?:-+ )?((?:[a-z0-9_]+/)*[a-z0-9_]+\.cpp)\b.*)");
+    static const std::regex access(R"( *(public|protected|private):)");
     std::vector<Section> sections;
     std::istringstream in(header);
     std::size_t number = 0;
     for (std::string line; std::getline(in, line);) {
         ++number;
         std::smatch match;
-        if (!std::regex_match(line, match, mark)) continue;
-        if (!sections.empty()) sections.back().end = number;
-        sections.push_back({number, std::numeric_limits<std::size_t>::max(), match[1]});
+        const bool begins = std::regex_match(line, match, mark);
+        const bool ends = begins || std::regex_match(line, access);
+        if (ends && !sections.empty()) sections.back().end = std::min(sections.back().end, number);
+        if (begins) sections.push_back({number, std::numeric_limits<std::size_t>::max(), match[1]});
     }
     return sections;
 }

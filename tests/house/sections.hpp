@@ -1,4 +1,5 @@
-// Section maps: comments in a class that begin with the name of the file where the functions below them are.
+// Section maps: comments in a class that begin with the name of the file where the functions below them are, up to the
+// next such comment, `public:` or `private:`.
 #pragma once
 
 #include <map>

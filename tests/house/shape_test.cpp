@@ -174,9 +174,16 @@ TEST(PlantedShape, OfAHeaderWithAWrongMapIsFound) {
         "\n"
         "    // two.cpp\n"
         "    void h();\n"
+        "\n"
+        "    // three.cpp\n"
+        "    void k();\n"
+        "\n"
+        "private:\n"
+        "    void anywhere();\n"
         "};\n";
     const std::map<std::string, std::string> sources{{"src/room/a.hpp", header},
                                                      {"src/room/sub/one.cpp", "void A::f() {}\n"},
+                                                     {"src/room/three.cpp", "void A::k() {}\n"},
                                                      {"src/other/two.cpp", "void A::h() {}\n"}};
 
     EXPECT_THAT(wrong_sections("src/room/a.hpp", sources),
