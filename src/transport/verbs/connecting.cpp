@@ -19,7 +19,7 @@ namespace loom::transport {
 
 // What a rank puts for the others: this, the name of its host, and a queue pair and a secret for each peer.
 struct Card {
-    std::uint32_t version = 3;
+    std::uint32_t version = 4;
     std::uint32_t key = 0;
     std::uint64_t memory = 0;  // where its inboxes and rings lie
     std::uint64_t ring_bytes = 0, far_ring_bytes = 0;
@@ -119,10 +119,14 @@ VerbsTransport::VerbsTransport(Bootstrap& bootstrap)
       transfers_(registrations_),
       sender_(device_, requests_, rings_, liveness_, transfers_),
       receiver_(device_, requests_, rings_, liveness_, transfers_),
-      eager_(rings_, liveness_, sender_, receiver_),
-      puts_(registrations_, rings_, sender_),
+      notifications_(requests_, rings_, liveness_, sender_, bootstrap.size()),
+      eager_(rings_, liveness_, sender_, receiver_, notifications_),
+      puts_(registrations_, sender_, notifications_),
       wakes_(device_) {
-    requests_.look_while_full([this] { liveness_.hear(); });
+    requests_.look_while_full([this] {
+        liveness_.hear();
+        wakes_.drain();  // whoever waits for us may do so for our receive requests
+    });
     liveness_.add(rings_);
     liveness_.add(sender_);
     liveness_.add(receiver_);

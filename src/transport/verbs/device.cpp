@@ -15,7 +15,6 @@ namespace loom::transport {
 namespace {
 
 constexpr int queue_entries = 8192;
-constexpr std::uint32_t wakes = 2048;
 
 std::string reason() {
     return std::string(": ") + std::strerror(errno);
@@ -96,10 +95,10 @@ Device::Device() : adapter(verbs::adapter()) {
     received.reset(f.create_cq(context.get(), queue_entries, nullptr, channel.get(), 0));
     demand(received, "create a completion queue");
     ibv_srq_init_attr shared{};
-    shared.attr = {wakes, 1, 0};
+    shared.attr = {receive_requests, 1, 0};
     srq.reset(f.create_srq(pd.get(), &shared));
     demand(srq, "create a shared receive queue");
-    post_wakes(wakes);
+    post_receives(receive_requests);
 
     address.lid = port.lid;
     address.mtu = static_cast<std::uint8_t>(port.active_mtu);
@@ -161,7 +160,7 @@ void Device::connect(ibv_qp& qp, const Address& peer, std::uint32_t peer_number)
            "make a queue pair ready");
 }
 
-void Device::post_wakes(std::uint32_t count) const {
+void Device::post_receives(std::uint32_t count) const {
     ibv_recv_wr request{}, *bad = nullptr;
     for (std::uint32_t i = 0; i < count; ++i) demand(ibv_post_srq_recv(srq.get(), &request, &bad), "post a receive");
 }

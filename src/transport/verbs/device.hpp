@@ -10,6 +10,8 @@
 
 namespace loom::transport {
 
+inline constexpr std::uint32_t receive_requests = 2048;  // empty ones, that all peers share
+
 // Calls the function that undoes a creation.
 template <class Object, auto Member>
 struct Undo {
@@ -52,8 +54,8 @@ public:
     // A reliable queue pair on these queues that takes up to `inline_bytes` along with a request.
     [[nodiscard]] QpPtr create_qp(std::uint32_t requests, std::uint32_t inline_bytes) const;
     void connect(ibv_qp& qp, const Address& peer, std::uint32_t peer_number) const;
-    // Keeps `wakes` empty receive requests in the shared queue.
-    void post_wakes(std::uint32_t count) const;
+    // Posts empty receive requests to the shared queue.
+    void post_receives(std::uint32_t count) const;
 };
 
 }  // namespace loom::transport

@@ -31,14 +31,16 @@ bool EagerMessages::send_later(Peer& peer, Message& message) {
         message.outcome = Message::Outcome::lost;
         return true;
     }
-    rings_.wait(peer, {Kind::eager, message.tag, {}, &message});
+    rings_.wait(peer, {.kind = Kind::eager, .tag = message.tag, .message = &message});
     return false;
 }
 
 void EagerMessages::send_waiting(Peer& peer) {
     while (!peer.waiting.empty() && !peer.lost) {
         const WaitingFrame& frame = peer.waiting.front();
-        if (frame.message != nullptr) {
+        if (frame.notification) {
+            if (!notifications_.send_waiting(peer)) return;
+        } else if (frame.message != nullptr) {
             if (!send_waiting_message(peer, *frame.message)) return;
         } else {
             if (!rings_.has_room(peer, frame_lines(frame.bytes.size()))) return;
@@ -73,7 +75,7 @@ void EagerMessages::send_held(Peer& peer, Tag tag) {
         else if (peer.lost)
             finish(*held, Message::Outcome::lost);
         else
-            rings_.wait(peer, {Kind::eager, tag, {}, held});
+            rings_.wait(peer, {.kind = Kind::eager, .tag = tag, .message = held});
     }
 }
 

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "transport/verbs/frame_rings.hpp"
+#include "transport/verbs/notifications.hpp"
 #include "transport/verbs/rendezvous_receiver.hpp"
 #include "transport/verbs/rendezvous_sender.hpp"
 
@@ -11,8 +12,9 @@ namespace loom::transport {
 
 class EagerMessages {
 public:
-    EagerMessages(FrameRings& rings, Liveness& liveness, RendezvousSender& sender, RendezvousReceiver& receiver)
-        : rings_(rings), liveness_(liveness), sender_(sender), receiver_(receiver) {}
+    EagerMessages(FrameRings& rings, Liveness& liveness, RendezvousSender& sender, RendezvousReceiver& receiver,
+                  Notifications& notifications)
+        : rings_(rings), liveness_(liveness), sender_(sender), receiver_(receiver), notifications_(notifications) {}
 
     // What Transport::send() and receive() answer.
     bool send(Peer& peer, Message& message) {
@@ -46,6 +48,7 @@ private:
     Liveness& liveness_;
     RendezvousSender& sender_;
     RendezvousReceiver& receiver_;
+    Notifications& notifications_;
 };
 
 }  // namespace loom::transport

@@ -120,14 +120,12 @@ void FrameRings::write(Peer& peer, Kind kind, Tag tag, std::span<const std::byte
     request.wr.rdma.remote_addr = peer.out.address + at * line;
     request.wr.rdma.rkey = peer.key;
     const bool wake = __atomic_load_n(&peer.out.inbox->wants_events, __ATOMIC_RELAXED) != 0;
-    if (wake && peer.far) {  // one packet instead of two
-        request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-        request.send_flags |= IBV_SEND_SOLICITED;
-    }
+    if (wake && peer.far) give_immediate(request, bell_immediate);  // one packet instead of two
     requests_.post_stores(peer, request);
     peer.out.tail += lines;
     peer.out.marks.next();
-    if (wake && !peer.far) ring_bell(peer);
+    // Apart from the frame, so that whoever polls sees that at once and needs no thread for it.
+    if (wake && !peer.far) requests_.write_immediate(peer, bell_immediate);
 }
 
 void FrameRings::skip_to_start(Peer& peer) {
@@ -140,23 +138,11 @@ void FrameRings::skip_to_start(Peer& peer) {
     peer.out.marks.next();
 }
 
-// Wakes a peer that sleeps. Apart from the frame, so that whoever polls sees that at once and needs no thread for it.
-void FrameRings::ring_bell(Peer& peer) {
-    ibv_send_wr request{};
-    request.wr_id = request_id(peer.rank, RequestKind::frame);
-    request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
-    request.send_flags = IBV_SEND_SOLICITED;
-    request.imm_data = me_.value;
-    request.wr.rdma.remote_addr = peer.inbox_address;
-    request.wr.rdma.rkey = peer.key;
-    requests_.post(peer, request);
-}
-
 void FrameRings::send(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload) {
     if (!has_waiting(peer) && has_room(peer, frame_lines(payload.size())))
         write(peer, kind, tag, payload);
     else if (!peer.lost)
-        wait(peer, {kind, tag, {payload.begin(), payload.end()}, nullptr});
+        wait(peer, {.kind = kind, .tag = tag, .bytes = {payload.begin(), payload.end()}});
 }
 
 void FrameRings::wait(Peer& peer, WaitingFrame frame) {

@@ -64,6 +64,13 @@ public:
     void consume(Peer& peer, std::uint64_t lines);
     void consume_skip(Peer& peer) { consume(peer, peer.in.lines - peer.in.head % peer.in.lines); }
 
+    // Notifications among frames: what is written behind one, and what has come behind one.
+    static void hide_what_follows(Peer& peer) { peer.out.marks.next(); }
+    void show_what_follows(Peer& peer) {
+        peer.in.marks.next();
+        watch(peer);
+    }
+
     // What inboxes say beside: the peer keeps as many of our early messages as it will; it sleeps.
     [[nodiscard]] static bool is_full(const Peer& peer) {
         return __atomic_load_n(&peer.out.inbox->is_full, __ATOMIC_RELAXED) != 0;
@@ -77,7 +84,6 @@ public:
 private:
     [[nodiscard]] bool is_near(const Peer& peer) const { return !peer.far && peer.rank != me_; }
     void skip_to_start(Peer& peer);
-    void ring_bell(Peer& peer);
     void watch(const Peer& peer);
 
     // Where a peer's next frame begins, and what its first word is then: all that a look in vain needs.

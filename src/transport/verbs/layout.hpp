@@ -21,7 +21,6 @@ enum class Kind : std::uint8_t {
     taken,      // a loan has been read: Reference
     refused,    // it will not come, the lengths differ: Reference
     withdrawn,  // the receiver no longer waits: Reference
-    notify,     // a put has arrived: the frame's tag is its value
     offer,      // a sender has waited long for `ready`: Offer
     skip,       // go on at the ring's beginning
 };
@@ -65,6 +64,9 @@ private:
     std::uint64_t mark_ = 0;
 };
 
+// Immediates that are no notification's value: a bell only wakes; an escape is followed by the value less the escape.
+inline constexpr std::uint32_t bell_immediate = 0xffff'ffff, escape_immediate = 0xffff'fffe;
+
 [[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;
 }
@@ -85,6 +87,7 @@ struct alignas(64) Inbox {
     std::uint64_t consumed = 0;      // lines of our frames that it has taken out of its ring, in all
     std::uint64_t wants_events = 0;  // it sleeps: what we send must wake it
     std::uint64_t is_full = 0;       // it keeps as many of our early messages as it will: no more eager ones
+    std::uint64_t notified = 0;      // immediates of our notifications that it has taken, in all
 };
 
 }  // namespace loom::transport

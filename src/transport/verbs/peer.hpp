@@ -35,12 +35,33 @@ struct ReceiveRing {
     Marks marks;
 };
 
-// A frame that waits for room in the peer's ring.
+// Notifications: immediates in either direction, in all.
+struct NotificationCounts {
+    std::uint64_t sent = 0;
+    std::uint64_t known = 0;  // of them, taken by the peer as far as we know
+    std::uint64_t taken = 0, reported = 0;
+    bool escaped = false;  // the last taken was an escape
+};
+
+// Where a peer's memory is written.
+struct Place {
+    std::uint64_t address;
+    std::uint32_t key;
+    bool shared;  // with plain stores, inside a host
+};
+
+struct WaitingNotification {
+    Place to;
+    std::uint32_t value;
+};
+
+// A frame that waits for room in the peer's ring, or a notification that waits for its turn.
 struct WaitingFrame {
-    Kind kind;
-    Tag tag;
-    std::vector<std::byte> bytes;  // of control frames
-    Message* message = nullptr;    // of eager ones: its data is still the program's
+    Kind kind{};
+    Tag tag{};
+    std::vector<std::byte> bytes{};  // of control frames
+    Message* message = nullptr;      // of eager ones and of notifications: its data is still the program's
+    std::optional<WaitingNotification> notification{};
 };
 
 // A message that came before its receive: an eager one, or an advance.
@@ -86,6 +107,7 @@ struct alignas(64) Peer {
                                       // they will have in the ring, so that it is free again when that is
     std::deque<WaitingFrame> waiting;
 
+    NotificationCounts notifications;
     std::uint64_t advances_sent = 0, advances_seen = 0;
     std::deque<ReadyAt> readies;  // that wait for their send
     MessageList writing;          // whose data is under way

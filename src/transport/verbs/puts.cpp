@@ -21,16 +21,21 @@ void Puts::unexpose(const RemoteMemory& memory) {
     exposed_.erase(found);
 }
 
-bool Puts::put(Peer* peer, const RemoteMemory& where, std::uint64_t offset, Message& message) {
-    if (offset > where.bytes || message.bytes > where.bytes - offset)
-        throw UsageError("put: " + std::to_string(message.bytes) + " bytes at " + std::to_string(offset) +
-                         " do not fit into " + std::to_string(where.bytes));
+void Puts::check(const RemoteMemory& where, std::uint64_t offset, std::uint64_t bytes) {
+    if (offset > where.bytes || bytes > where.bytes - offset)
+        throw UsageError("put: " + std::to_string(bytes) + " bytes at " + std::to_string(offset) + " do not fit into " +
+                         std::to_string(where.bytes));
+}
+
+bool Puts::put_here(const RemoteMemory& where, std::uint64_t offset, Message& message) {
+    if (message.bytes != 0) std::memmove(reinterpret_cast<void*>(where.address + offset), message.data, message.bytes);
     message.outcome = Message::Outcome::done;
-    if (message.bytes == 0) return true;
-    if (peer == nullptr) {
-        std::memmove(reinterpret_cast<void*>(where.address + offset), message.data, message.bytes);
-        return true;
-    }
+    return true;
+}
+
+bool Puts::put(Peer* peer, const RemoteMemory& where, std::uint64_t offset, Message& message) {
+    check(where, offset, message.bytes);
+    if (peer == nullptr || message.bytes == 0) return put_here(where, offset, message);
     if (peer->lost) {
         message.outcome = Message::Outcome::lost;
         return true;
@@ -40,20 +45,17 @@ bool Puts::put(Peer* peer, const RemoteMemory& where, std::uint64_t offset, Mess
 
 bool Puts::put_notify(Peer* peer, const RemoteMemory& where, std::uint64_t offset, std::uint32_t value,
                       Message& message) {
-    const Rank me = message.peer;
-    const bool done = put(peer, where, offset, message);
-    if (peer == nullptr)
-        take_notification(me, value);
-    else if (!peer->lost)
-        rings_.send(*peer, Kind::notify, Tag{value}, std::span<const std::byte>());
-    return done;
-}
-
-std::optional<Notification> Puts::next_notification() {
-    if (notifications_.empty()) return {};
-    const Notification next = notifications_.front();
-    notifications_.pop_front();
-    return next;
+    check(where, offset, message.bytes);
+    if (peer == nullptr) {
+        notifications_.add(message.peer, value);
+        return put_here(where, offset, message);
+    }
+    if (peer->lost) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    return notifications_.send(*peer, message, {where.address + offset, static_cast<std::uint32_t>(where.key), false},
+                               value);
 }
 
 }  // namespace loom::transport

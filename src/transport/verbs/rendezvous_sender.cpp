@@ -49,7 +49,8 @@ bool RendezvousSender::write(Peer& peer, Message& message, const Ready& ready) {
 }
 
 // Starts the writes of a message's data. Calls nobody back.
-void RendezvousSender::write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to) {
+void RendezvousSender::write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to,
+                                  std::optional<std::uint32_t> immediate) {
     const std::uint32_t key = transfers_.of(message).registration->mr->lkey;
     const unsigned advice = message.past_caches ? device_.adapter.functions.past_caches : 0;
     for (std::uint64_t done = from; done < message.bytes; done += most_written_at_once) {
@@ -63,6 +64,7 @@ void RendezvousSender::write_data(Peer& peer, Message& message, std::uint64_t fr
         request.send_flags = IBV_SEND_SIGNALED | advice;
         request.wr.rdma.remote_addr = to.address + done;
         request.wr.rdma.rkey = to.key;
+        if (immediate && done + part.length == message.bytes) give_immediate(request, *immediate);
         if (to.shared)
             requests_.post_stores(peer, request);
         else
@@ -71,13 +73,18 @@ void RendezvousSender::write_data(Peer& peer, Message& message, std::uint64_t fr
 }
 
 bool RendezvousSender::put(Peer& peer, Message& message, const Place& to) {
+    start_put(peer, message, to, {});
+    return requests_.finishes(message);
+}
+
+void RendezvousSender::start_put(Peer& peer, Message& message, const Place& to,
+                                 std::optional<std::uint32_t> immediate) {
     message.outcome = Message::Outcome::pending;
     message.pieces = 0;
     ++open_;
     transfers_.open(message, Transfer::Role::send);
     peer.writing.push(message);
-    write_data(peer, message, 0, to);
-    return requests_.finishes(message);
+    write_data(peer, message, 0, to, immediate);
 }
 
 void RendezvousSender::take_part(Peer& peer, Message& message) {

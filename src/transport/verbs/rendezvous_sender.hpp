@@ -3,18 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "transport/verbs/frame_rings.hpp"
 #include "transport/verbs/transfers.hpp"
 
 namespace loom::transport {
-
-// Where a peer's memory is written.
-struct Place {
-    std::uint64_t address;
-    std::uint32_t key;
-    bool shared;  // with plain stores, inside a host
-};
 
 class RendezvousSender final : public PeerKeeper {
 public:
@@ -31,6 +25,8 @@ public:
     [[nodiscard]] Loan make_loan_of_small(Peer& peer, Message& message);
     // Answers what Transport::put() does.
     bool put(Peer& peer, Message& message, const Place& to);
+    // The same, with an immediate behind all data. Calls nobody back.
+    void start_put(Peer& peer, Message& message, const Place& to, std::optional<std::uint32_t> immediate);
 
     // A receiver said where a message may be written. Returns the message if it is finished by that, for the caller to
     // call back.
@@ -53,7 +49,8 @@ public:
 
 private:
     bool write(Peer& peer, Message& message, const Ready& ready);
-    void write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to);
+    void write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to,
+                    std::optional<std::uint32_t> immediate = {});
     void end(Peer& peer, Message& message, Message::Outcome outcome);
 
     // lending.cpp

@@ -88,6 +88,15 @@ void Requests::write_word(Peer& peer, std::size_t offset, std::uint64_t word, Re
     write(peer, {&piece, 1}, peer.inbox_address + offset, flags, kind);
 }
 
+void Requests::write_immediate(Peer& peer, std::uint32_t immediate) {
+    ibv_send_wr request{};
+    request.wr_id = request_id(peer.rank, RequestKind::frame);
+    request.wr.rdma.remote_addr = peer.inbox_address;
+    request.wr.rdma.rkey = peer.key;
+    give_immediate(request, immediate);
+    post(peer, request);
+}
+
 bool Requests::note() {
     ibv_wc completions[16];
     bool any = false;

@@ -1,6 +1,8 @@
 // Requests to the adapter: how they are posted, and what has become of them.
 #pragma once
 
+#include <arpa/inet.h>
+
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -37,6 +39,13 @@ enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3, read
     return {reinterpret_cast<std::uint64_t>(address), static_cast<std::uint32_t>(bytes), key};
 }
 
+// The request of a write ends in an immediate.
+inline void give_immediate(ibv_send_wr& write, std::uint32_t immediate) {
+    write.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
+    write.send_flags |= IBV_SEND_SOLICITED;
+    write.imm_data = htonl(immediate);
+}
+
 class Requests {
 public:
     // Who takes in what has ended. May call messages back.
@@ -63,6 +72,14 @@ public:
     void write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, unsigned flags, RequestKind kind);
     // Into one of the words of our inbox in the peer's memory.
     void write_word(Peer& peer, std::size_t offset, std::uint64_t word, RequestKind kind = RequestKind::frame);
+
+    // Zero bytes and an immediate, which wakes the peer if it sleeps.
+    void write_immediate(Peer& peer, std::uint32_t immediate);
+    // Whose queue pair has the number; null: nobody's.
+    [[nodiscard]] Peer* peer_of(std::uint32_t qp) const {
+        const auto found = by_qp_.find(qp);
+        return found != by_qp_.end() ? found->second : nullptr;
+    }
 
     // What has ended since the last look. It is only noted: whoever makes room for a request is in the midst of
     // something, and a callback would find that half done.

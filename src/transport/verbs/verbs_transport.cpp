@@ -50,6 +50,17 @@ bool VerbsTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Mess
     return false;
 }
 
+RemoteMemory VerbsTransport::expose(std::span<std::byte> memory) {
+    const RemoteMemory exposed = puts_.expose(memory);
+    wakes_.expect_notifications(puts_.any_exposed());
+    return exposed;
+}
+
+void VerbsTransport::unexpose(const RemoteMemory& memory) {
+    puts_.unexpose(memory);
+    wakes_.expect_notifications(puts_.any_exposed());
+}
+
 bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                          Message& message) {
     begin(message, to, data);
@@ -72,15 +83,26 @@ bool VerbsTransport::progress() {
     const bool now_and_then = (++looks_ & 31) == 0;
     if (requests_.any_open() || any_far_ || now_and_then) any |= requests_.take();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
-    if (wakes_.on())
-        any |= wakes_.take();
-    else if (now_and_then)
-        wakes_.drain();  // of peers who did not know yet that nobody sleeps here
+    // Now and then because of peers who did not know yet that nobody sleeps here.
+    if (wakes_.watched() || now_and_then) any |= take_wakes();
     // Also when something came: a loss must be found while others go on sending. A rank that sleeps or yields between
     // its looks has few of them.
     if (now_and_then || wakes_.on() || waiting_ == Waiting::yield)
         if (liveness_.rest())
             for (Peer& peer : peers_) sender_.offer_again(peer);  // the receive may come yet
+    return any;
+}
+
+bool VerbsTransport::take_wakes() {
+    bool any = wakes_.on() && wakes_.take();
+    if (!wakes_.on()) wakes_.drain();
+    while (const auto arrival = wakes_.next()) {
+        any = true;
+        Peer* const peer = requests_.peer_of(arrival->qp);
+        while (peer != nullptr && take_frames(*peer)) {  // what it sent before
+        }
+        if (peer != nullptr && !peer->lost) notifications_.take(*peer, arrival->immediate);
+    }
     return any;
 }
 
@@ -132,8 +154,6 @@ void VerbsTransport::take_control(Peer& peer, const Frame frame) {
         sender_.take_rather(peer, TransferId{tag.value}, as(Ready{}));
     } else if (is(Kind::withdrawn, sizeof(Reference))) {
         sender_.take_withdrawn(peer, tag, as(Reference{}).transfer);
-    } else if (is(Kind::notify, 0)) {
-        puts_.take_notification(peer.rank, static_cast<std::uint32_t>(tag.value));
     } else {
         liveness_.lose(peer, "it sent a frame of no known kind");
     }

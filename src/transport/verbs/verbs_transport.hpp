@@ -14,6 +14,7 @@
 #include "transport/verbs/frame_rings.hpp"
 #include "transport/verbs/liveness.hpp"
 #include "transport/verbs/memory.hpp"
+#include "transport/verbs/notifications.hpp"
 #include "transport/verbs/puts.hpp"
 #include "transport/verbs/rendezvous_receiver.hpp"
 #include "transport/verbs/rendezvous_sender.hpp"
@@ -50,13 +51,13 @@ public:
 
     bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
-    RemoteMemory expose(std::span<std::byte> memory) override { return puts_.expose(memory); }
-    void unexpose(const RemoteMemory& memory) override { puts_.unexpose(memory); }
+    RemoteMemory expose(std::span<std::byte> memory) override;
+    void unexpose(const RemoteMemory& memory) override;
     bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
              Message& message) override;
     bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                     std::uint32_t value, Message& message) override;
-    std::optional<Notification> next_notification() override { return puts_.next_notification(); }
+    std::optional<Notification> next_notification() override { return notifications_.next(); }
     std::span<std::byte> allocate(std::size_t bytes) override { return heap_.allocate(bytes); }
     void release(std::span<std::byte> memory) override { heap_.release(memory); }
     bool progress() override;
@@ -78,6 +79,7 @@ private:
 
     // verbs_transport.cpp
     bool take_frames(Peer& peer);
+    bool take_wakes();
     void take_control(Peer& peer, const Frame frame);
     void take(Peer& peer, const ibv_wc& completion) override;
     [[nodiscard]] Peer* other(Rank rank) { return rank == me_ ? nullptr : &peers_[rank.value]; }
@@ -95,6 +97,7 @@ private:
     Transfers transfers_;
     RendezvousSender sender_;
     RendezvousReceiver receiver_;
+    Notifications notifications_;
     EagerMessages eager_;
     SelfMessages self_;
     Puts puts_;

@@ -1,14 +1,17 @@
 #include "transport/verbs/wakes.hpp"
 
+#include <arpa/inet.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "loom/base/error.hpp"
+#include "transport/verbs/layout.hpp"
 
 namespace loom::transport {
 
@@ -23,6 +26,12 @@ Wakes::~Wakes() {
 void Wakes::turn(bool on) {
     on_ = on;
     armed_ = false;
+    watched_ = on_ || expecting_;
+}
+
+void Wakes::expect_notifications(bool may_come) {
+    expecting_ = may_come;
+    watched_ = on_ || expecting_;
 }
 
 int Wakes::drain() {
@@ -32,9 +41,19 @@ int Wakes::drain() {
         const int count = ibv_poll_cq(device_.received.get(), 32, wakes);
         if (count <= 0) break;
         taken += count;
+        for (const ibv_wc& wake : std::span(wakes, static_cast<std::size_t>(count)))
+            if (wake.status == IBV_WC_SUCCESS && ntohl(wake.imm_data) != bell_immediate)
+                arrived_.push_back({wake.qp_num, ntohl(wake.imm_data)});
     }
-    if (taken != 0) device_.post_wakes(static_cast<std::uint32_t>(taken));
+    if (taken != 0) device_.post_receives(static_cast<std::uint32_t>(taken));
     return taken;
+}
+
+std::optional<Wakes::Arrival> Wakes::next() {
+    if (arrived_.empty()) return {};
+    const Arrival first = arrived_.front();
+    arrived_.pop_front();
+    return first;
 }
 
 // Nothing is missed because everything is looked at once more after asking.

@@ -3,6 +3,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
 
 #include "transport/verbs/device.hpp"
 
@@ -15,10 +18,22 @@ public:
     Wakes(const Wakes&) = delete;
     Wakes& operator=(const Wakes&) = delete;
 
+    // An immediate that is more than a bell.
+    struct Arrival {
+        std::uint32_t qp;
+        std::uint32_t immediate;
+    };
+
     void turn(bool on);
     [[nodiscard]] bool on() const { return on_; }
-    // Takes out what woke us, and puts as much back for the next time: without room a peer could not go on.
+    // Whether more than bells may come.
+    void expect_notifications(bool may_come);
+    // Whether every look of the transport is at what has come, not one in many.
+    [[nodiscard]] bool watched() const { return watched_; }
+    // Notes what has come, and puts as many receive requests back: without room a peer could not go on.
     int drain();
+    // What was noted and is no bell, in order.
+    [[nodiscard]] std::optional<Arrival> next();
     // The same, and asks to be woken again: after that, whatever comes next is an event. True: nothing was asked for
     // before, so that everything must be looked at once more before a sleep.
     bool take();
@@ -30,6 +45,9 @@ private:
 
     const Device& device_;
     bool on_ = false;
+    bool expecting_ = false;
+    bool watched_ = false;  // one of the two
+    std::deque<Arrival> arrived_;
     bool armed_ = false;               // the next arrival is an event
     std::atomic<bool> fired_ = false;  // there was one since
     int bell_;                         // eventfd of interrupt()

@@ -1,0 +1,102 @@
+#include "transport/verbs/notifications.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace loom::transport {
+
+namespace {
+
+// Of the receive requests that all peers share, notifications take half; bells may take the others.
+constexpr std::uint64_t receives_for_all = receive_requests / 2;
+constexpr std::uint64_t most_for_one = 256;
+
+// A value that a bell or the escape has follows the escape, less that, in an immediate of its own.
+constexpr bool needs_escape(std::uint32_t value) {
+    return value >= escape_immediate;
+}
+
+constexpr std::uint64_t immediates_of(std::uint32_t value) {
+    return needs_escape(value) ? 2 : 1;
+}
+
+}  // namespace
+
+Notifications::Notifications(Requests& requests, FrameRings& rings, Liveness& liveness, RendezvousSender& sender,
+                             std::uint32_t ranks)
+    : requests_(requests),
+      rings_(rings),
+      liveness_(liveness),
+      sender_(sender),
+      most_open_(std::clamp(receives_for_all / ranks, immediates_of(escape_immediate), most_for_one)) {}
+
+bool Notifications::has_room(Peer& peer, std::uint32_t value) {
+    NotificationCounts& counts = peer.notifications;
+    const auto fits = [&] { return counts.sent + immediates_of(value) - counts.known <= most_open_; };
+    if (fits()) return true;
+    const std::uint64_t reported = __atomic_load_n(&peer.out.inbox->notified, __ATOMIC_ACQUIRE);
+    if (reported - counts.known > counts.sent - counts.known) {
+        liveness_.lose(peer, "it took more notifications than it was sent");
+        return false;
+    }
+    counts.known = reported;
+    return fits();
+}
+
+bool Notifications::send(Peer& peer, Message& message, const Place& to, std::uint32_t value) {
+    Message* const whose = message.bytes != 0 ? &message : nullptr;  // nothing of it has to stay where there is no data
+    message.outcome = whose != nullptr ? Message::Outcome::pending : Message::Outcome::done;
+    if (!rings_.has_waiting(peer) && has_room(peer, value)) {
+        write(peer, whose, to, value);
+        return whose == nullptr || requests_.finishes(message);
+    }
+    if (peer.lost) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    rings_.wait(peer, {.message = whose, .notification = WaitingNotification{to, value}});
+    return whose == nullptr;
+}
+
+bool Notifications::send_waiting(Peer& peer) {
+    const WaitingFrame frame = peer.waiting.front();
+    if (!has_room(peer, frame.notification->value)) return false;
+    rings_.wait_no_longer(peer);
+    write(peer, frame.message, frame.notification->to, frame.notification->value);
+    return true;
+}
+
+// Calls nobody back: what is sent next must find the mark changed.
+void Notifications::write(Peer& peer, Message* message, const Place& to, std::uint32_t value) {
+    const std::uint32_t first = needs_escape(value) ? escape_immediate : value;
+    if (message != nullptr)
+        sender_.start_put(peer, *message, to, first);
+    else
+        requests_.write_immediate(peer, first);
+    if (needs_escape(value)) requests_.write_immediate(peer, value - escape_immediate);
+    peer.notifications.sent += immediates_of(value);
+    rings_.hide_what_follows(peer);
+}
+
+void Notifications::take(Peer& peer, std::uint32_t immediate) {
+    NotificationCounts& counts = peer.notifications;
+    ++counts.taken;
+    if (immediate == escape_immediate && !counts.escaped) {
+        counts.escaped = true;
+    } else {
+        add(peer.rank, std::exchange(counts.escaped, false) ? immediate + escape_immediate : immediate);
+        rings_.show_what_follows(peer);
+    }
+    if (counts.taken - counts.reported < most_open_ / 2) return;
+    counts.reported = counts.taken;
+    requests_.write_word(peer, offsetof(Inbox, notified), counts.taken);
+}
+
+std::optional<Notification> Notifications::next() {
+    if (taken_.empty()) return {};
+    const Notification next = taken_.front();
+    taken_.pop_front();
+    return next;
+}
+
+}  // namespace loom::transport
