@@ -40,7 +40,7 @@ bool reached(const Options& options, const Bisection& b) {
     return options.precision == 0 || (b.bandwidth.count() >= 2 && b.half_width <= options.precision);
 }
 
-ordered_json to_json(const Options& options, const RoutedFabric& routed, std::size_t hosts, const Bisection& b,
+ordered_json to_json(const Options& options, const PlacedFabric& routed, std::size_t hosts, const Bisection& b,
                      const ForwardingIndex& f) {
     ordered_json pairs = ordered_json::object();
     for (std::size_t c = 0; c < b.by_congestion.size(); ++c)
@@ -67,7 +67,7 @@ ordered_json to_json(const Options& options, const RoutedFabric& routed, std::si
             {"remarks", routed.remarks}};
 }
 
-void print_text(const Options& options, const RoutedFabric& routed, std::size_t hosts, const Bisection& b,
+void print_text(const Options& options, const PlacedFabric& routed, std::size_t hosts, const Bisection& b,
                 const ForwardingIndex& f) {
     fmt::print("{} hosts of {}{}\n", grouped(hosts), options.routed.fabric,
                routed.tables.engine.empty() ? "" : ", routed by " + routed.tables.engine);
@@ -118,7 +118,7 @@ int run(const Options& options) {
     check_outputs({{"--csv", options.csv}, {"--histogram-svg", options.svg}}, options.common);
     check_ending({"--csv", options.csv}, "a table of numbers", {".csv"});
     check_ending({"--histogram-svg", options.svg}, "an SVG picture", {".svg"});
-    const auto routed = load_routed(options.routed, options.common);
+    const auto routed = load_placed(options.routed, options.common);
     const congestion::Routes routes = routed->routes();
     const ForwardingIndex index = forwarding_index(routes, options.routed.threads);
     Bisection result;

@@ -5,13 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/fabric_file.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
+#include "cli/routed.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/routing/check.hpp"
-#include "loom/routing/lids.hpp"
-#include "loom/routing/table_io.hpp"
 
 namespace loom::cli {
 
@@ -91,25 +89,21 @@ ordered_json to_json(const SwitchGraph& graph, const CheckReport& report, const 
 
 void run(const Options& options, int& exit_code) {
     check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}});
-    fabric::Reading reading = load_fabric(options.fabric, "", options.common);
-    const routing::TableFile file = routing::read_tables(options.tables);
-    routing::adopt_lids(reading.fabric, file);
-    std::vector<std::string> remarks = routing::complete_lids(reading.fabric);
-    const SwitchGraph graph(reading.fabric);
-    remarks.insert(remarks.end(), file.remarks.begin(), file.remarks.end());
-    const routing::Tables tables = routing::bind_tables(file, graph, &remarks);
-    print_remarks(remarks, options.common);
+    routing::RoutedFabric routed;
+    routing::Sources sources;
+    sources.tables = options.tables;
+    load_routed(routed, options.fabric, sources, options.common);
+    const SwitchGraph& graph = *routed.graph;
 
     Progress progress("checking", options.common.quiet ? Show::nothing : Show::automatic);
     routing::CheckOptions how;
     how.threads = options.threads;
     how.progress = progress.callback();
-    const CheckReport report = routing::check(graph, tables, how);
+    const CheckReport report = routing::check(graph, routed.tables, how);
     progress.finish();
 
     if (options.common.json) {
-        remarks.insert(remarks.begin(), reading.remarks.begin(), reading.remarks.end());
-        print_json(to_json(graph, report, remarks));
+        print_json(to_json(graph, report, routed.remarks));
     } else {
         std::fputs(to_text(graph, report).c_str(), stdout);
     }

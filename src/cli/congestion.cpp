@@ -48,7 +48,7 @@ std::string rate_text(std::uint32_t megabits) {
     return megabits == 0 ? "?" : fmt::format("{:g} Gb/s", megabits / 1000.0);
 }
 
-ordered_json to_json(const Options& options, const RoutedFabric& routed, const Routes& routes, const Contention& c,
+ordered_json to_json(const Options& options, const PlacedFabric& routed, const Routes& routes, const Contention& c,
                      const std::vector<HotLink>& hot, const Bounds* bounds) {
     ordered_json stages = ordered_json::object();
     const auto histogram = c.histogram();
@@ -88,7 +88,7 @@ ordered_json to_json(const Options& options, const RoutedFabric& routed, const R
     return object;
 }
 
-void print_text(const Options& options, const RoutedFabric& routed, const Routes& routes, const Contention& c,
+void print_text(const Options& options, const PlacedFabric& routed, const Routes& routes, const Contention& c,
                 const std::vector<HotLink>& hot, const Bounds* bounds) {
     fmt::print("{} over {} ranks on {}{}\n", c.pattern, grouped(c.ranks), options.routed.fabric,
                routed.tables.engine.empty() ? "" : ", routed by " + routed.tables.engine);
@@ -150,7 +150,7 @@ std::string svg_of(const Contention& c) {
 }
 
 // Keeping the paths of all leaves to all hosts pays from many pairs on; those of few are walked as they come.
-bool has_few_pairs(const traffic::Pattern& pattern, const RoutedFabric& routed) {
+bool has_few_pairs(const traffic::Pattern& pattern, const PlacedFabric& routed) {
     std::set<std::uint32_t> leaves;
     for (const PortIndex host : routed.placement.hosts)
         if (host != no_port) leaves.insert(routed.fabric.port(routed.fabric.port(host).peer).node.value);
@@ -180,7 +180,7 @@ int run(const Options& options) {
     check_outputs({{"--csv", options.csv}, {"--histogram-svg", options.svg}}, options.common);
     check_ending({"--csv", options.csv}, "a table of numbers", {".csv"});
     check_ending({"--histogram-svg", options.svg}, "an SVG picture", {".svg"});
-    const auto routed = load_routed(options.routed, options.common);
+    const auto routed = load_placed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
     if (options.mappings == 0 && has_few_pairs(*pattern, *routed)) routed->choice.memory = 0;
     const Routes routes = routed->routes();

@@ -69,7 +69,7 @@ void print_text(const Options& options, const traffic::Pattern& pattern, const R
 int run(const Options& options) {
     check_outputs({{"-o", options.output}, {"--order", options.order}}, options.common);
     check_ending({"-o", options.output}, "a list of hosts", {".csv"});
-    const auto routed = load_routed(options.routed, options.common);
+    const auto routed = load_placed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
     const congestion::Routes routes = routed->routes();
     Remapping result;

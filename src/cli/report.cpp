@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
@@ -20,8 +19,7 @@
 #include "loom/report/page.hpp"
 #include "loom/report/picture.hpp"
 #include "loom/report/simulation.hpp"
-#include "loom/routing/lids.hpp"
-#include "loom/routing/table_io.hpp"
+#include "loom/routing/routed.hpp"
 #include "loom/sim/record.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
@@ -90,36 +88,30 @@ nlohmann::ordered_json to_json(const report::Findings& f) {
     return out;
 }
 
-// What the page is about. The graph points into the fabric: not to be copied.
+// What the page is about.
 struct Subject {
-    fabric::Fabric fabric;
+    std::unique_ptr<routing::RoutedFabric> plain;
+    std::unique_ptr<sim::Setup> setup;  // instead, with a scenario
+    bool has_tables = false;
     std::vector<std::string> oddities;  // of the fabric's file
-    std::optional<routing::SwitchGraph> graph;
-    std::optional<routing::Tables> tables;
-    std::vector<std::string> remarks;
-    std::unique_ptr<sim::Setup> setup;  // with a scenario: fabric, graph and tables are its own
+    std::vector<std::string> remarks;   // the others
 
-    [[nodiscard]] const fabric::Fabric& the_fabric() const { return setup ? setup->fabric : fabric; }
-    [[nodiscard]] const routing::SwitchGraph& the_graph() const { return setup ? *setup->graph : *graph; }
-    [[nodiscard]] const routing::Tables* the_tables() const {
-        return setup ? &setup->tables : tables ? &*tables : nullptr;
-    }
+    [[nodiscard]] const routing::RoutedFabric& routed() const { return setup ? *setup : *plain; }
+    [[nodiscard]] const routing::Tables* tables() const { return has_tables ? &routed().tables : nullptr; }
 };
 
 void load_plain(const Options& options, Subject& subject) {
     fabric::Reading reading = load_fabric(options.fabric, "", options.common);
-    subject.fabric = std::move(reading.fabric);
+    subject.plain = std::make_unique<routing::RoutedFabric>();
+    subject.plain->fabric = std::move(reading.fabric);
     subject.oddities = std::move(reading.remarks);
-    if (options.tables.empty()) {
-        subject.remarks = routing::complete_lids(subject.fabric);
-        subject.graph.emplace(subject.fabric);
-    } else {
-        subject.graph.emplace(subject.fabric);
-        const routing::TableFile file = routing::read_tables(options.tables);
-        subject.tables = routing::bind_tables(file, *subject.graph, &subject.remarks);
-        subject.remarks.insert(subject.remarks.begin(), file.remarks.begin(), file.remarks.end());
-    }
-    if (subject.fabric.title.empty()) subject.fabric.title = options.fabric;
+    routing::Sources sources;
+    sources.tables = options.tables;
+    routing::open(*subject.plain, sources);
+    subject.remarks = subject.plain->remarks;
+    subject.has_tables = !options.tables.empty();
+    fabric::Fabric& fabric = subject.plain->fabric;
+    if (fabric.title.empty()) fabric.title = options.fabric;
 }
 
 void load_played(const Options& options, Subject& subject) {
@@ -129,6 +121,7 @@ void load_played(const Options& options, Subject& subject) {
     subject.setup = sim::set_up(std::move(scenario));
     if (subject.setup->graph == nullptr) throw UsageError("--scenario: expected a scenario with a fabric, or a FABRIC");
     subject.remarks = subject.setup->remarks;
+    subject.has_tables = true;
     if (subject.setup->fabric.title.empty()) subject.setup->fabric.title = subject.setup->title;
 }
 
@@ -186,7 +179,7 @@ int run(const Options& options) {
     Progress progress("looking at " + about, options.common.quiet ? Show::nothing : Show::automatic);
     report::FindOptions find = options.find;
     find.progress = progress.callback();
-    report::Findings findings = report::find(subject.the_graph(), subject.the_tables(), find);
+    report::Findings findings = report::find(*subject.routed().graph, subject.tables(), find);
     progress.finish();
     findings.deviations.insert(findings.deviations.end(), subject.oddities.begin(), subject.oddities.end());
     findings.routing_remarks.insert(findings.routing_remarks.begin(), subject.remarks.begin(), subject.remarks.end());
@@ -199,12 +192,12 @@ int run(const Options& options) {
     page.tables = options.tables;
     nlohmann::ordered_json simulation;
     const bool played = subject.setup == nullptr || play(subject, page, simulation, options);
-    const std::string text = report::html_page(subject.the_fabric(), findings, page);
+    const std::string text = report::html_page(subject.routed().fabric, findings, page);
     if (!options.picture.empty()) {  // first: a picture that cannot be written leaves no page that looks complete
         report::PictureOptions picture;
         picture.title = options.title;
         write_file(options.picture,
-                   report::draw_fabric(subject.the_fabric(), findings.levels, picture, findings.load).document());
+                   report::draw_fabric(subject.routed().fabric, findings.levels, picture, findings.load).document());
     }
     write_file(options.output, text);
     const int exit_code = findings.valid && played ? 0 : 1;

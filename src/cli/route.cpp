@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/fabric_file.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
@@ -17,7 +16,6 @@
 #include "loom/base/table.hpp"
 #include "loom/fabric/guid_file.hpp"
 #include "loom/routing/engine.hpp"
-#include "loom/routing/lids.hpp"
 #include "loom/routing/reroute.hpp"
 #include "loom/routing/table_io.hpp"
 
@@ -51,8 +49,9 @@ struct Outcome {
     std::optional<routing::Rerouted> kept;  // when old tables were to be kept
 };
 
-Outcome route(const Options& options, const routing::SwitchGraph& graph, const routing::Engine& engine,
-              const std::optional<routing::TableFile>& old) {
+// With --keep the tables of `routed` are those from before.
+Outcome route(const Options& options, const routing::RoutedFabric& routed, const routing::Engine& engine) {
+    const routing::SwitchGraph& graph = *routed.graph;
     Progress progress("routing", options.common.quiet ? Show::nothing : Show::automatic);
     routing::RouteOptions how;
     how.seed = options.seed;
@@ -65,11 +64,10 @@ Outcome route(const Options& options, const routing::SwitchGraph& graph, const r
 
     Outcome result;
     const auto start = std::chrono::steady_clock::now();
-    if (old) {
-        routing::Tables before = routing::bind_tables(*old, graph, &result.remarks, routing::Fit::changed);
-        result.kept = routing::reroute(graph, before, how);
+    if (!options.keep.empty()) {
+        result.kept = routing::reroute(graph, routed.tables, how);
         result.tables = std::move(result.kept->tables);
-        result.remarks.insert(result.remarks.end(), result.kept->remarks.begin(), result.kept->remarks.end());
+        result.remarks = result.kept->remarks;
     } else {
         routing::Routing made = run_engine(engine, graph, how);
         result.tables = std::move(made.tables);
@@ -125,25 +123,22 @@ void run(const Options& options) {
     const routing::TableFormat format = options.format.empty() ? routing::table_format_for(options.output)
                                                                : routing::parse_table_format(options.format);
 
-    fabric::Reading reading = load_fabric(options.fabric, "", options.common);
-    std::optional<routing::TableFile> old;
-    if (!options.keep.empty()) {
-        old = routing::read_tables(options.keep);
-        routing::adopt_lids(reading.fabric, *old);
-    }
-    const std::vector<std::string> lid_remarks = routing::complete_lids(reading.fabric, options.lmc);
-    print_remarks(lid_remarks, options.common);
-    reading.remarks.insert(reading.remarks.end(), lid_remarks.begin(), lid_remarks.end());
-    const routing::SwitchGraph graph(reading.fabric);
+    routing::RoutedFabric routed;
+    routing::Sources sources;
+    sources.tables = options.keep;
+    sources.fit = routing::Fit::changed;
+    sources.lmc = options.lmc;
+    load_routed(routed, options.fabric, sources, options.common);
+    const routing::SwitchGraph& graph = *routed.graph;
     if (graph.switch_count() == 0)
         throw Error(fmt::format("{}: there is no switch, so there is nothing to route", options.fabric));
-    const Outcome outcome = route(options, graph, engine, old);
+    const Outcome outcome = route(options, routed, engine);
     print_remarks(outcome.remarks, options.common);
     routing::WriteOptions write;
     write.force = options.force;
     write_file(options.output,
                [&](std::ostream& out) { routing::write_tables(outcome.tables, graph, out, format, write); });
-    report(options, graph, outcome, reading.remarks);
+    report(options, graph, outcome, routed.remarks);
 }
 
 std::string engine_list() {

@@ -4,40 +4,16 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 
 #include "cli/fabric_file.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
-#include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
-#include "loom/fabric/placement_doubts.hpp"
-#include "loom/routing/engine.hpp"
-#include "loom/routing/lids.hpp"
-#include "loom/routing/table_io.hpp"
 
 namespace loom::cli {
 namespace {
-
-fabric::Placement place(const fabric::Fabric& fabric, const RoutedOptions& options, std::vector<std::string>& remarks) {
-    const auto doubt = [&](const std::vector<std::string>& doubts) {
-        remarks.insert(remarks.end(), doubts.begin(), doubts.end());
-    };
-    if (!options.hosts.empty()) {
-        fabric::Placement placement = fabric::place_on_hosts(fabric, options.hosts);
-        doubt(fabric::host_list_doubts(fabric, options.hosts));
-        return placement;
-    }
-    if (options.place.empty() || options.place == "order") return fabric::place_in_order(fabric);
-    if (options.place == "keepers") return fabric::place_with_keepers(fabric);
-    if (options.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), options.seed);
-    const std::string text = read_file(options.place);
-    fabric::Placement placement = fabric::read_placement(fabric, text, options.place);
-    doubt(fabric::placement_doubts(fabric, text));
-    return placement;
-}
 
 congestion::RouteChoice choice_of(const RoutedOptions& options) {
     congestion::RouteChoice choice;
@@ -54,7 +30,7 @@ congestion::RouteChoice choice_of(const RoutedOptions& options) {
 }
 
 // Throws UsageError when no rank's host has as many LIDs as --lid counts.
-void check_offset(const RoutedFabric& routed) {
+void check_offset(const PlacedFabric& routed) {
     if (routed.choice.lids == congestion::LidUse::spread) return;
     unsigned lmc = 0;
     for (const PortIndex host : routed.placement.hosts)
@@ -65,15 +41,29 @@ void check_offset(const RoutedFabric& routed) {
                                  lmc == 0 ? "0" : fmt::format("0 to {}", (1u << lmc) - 1)));
 }
 
+// Adds to the error of an engine that takes trees alone which one takes all.
+template <class Work>
+auto with_advice(Work&& work) try {
+    return work();
+} catch (const routing::ShapeError& error) {
+    throw Error(fmt::format("{}; --engine dfsssp takes fabrics of any shape", error.what()));
+}
+
 }  // namespace
 
 routing::Routing run_engine(const routing::Engine& engine, const routing::SwitchGraph& graph,
                             const routing::RouteOptions& options) {
-    try {
-        return engine.route(graph, options);
-    } catch (const routing::ShapeError& error) {
-        throw Error(fmt::format("{}; --engine dfsssp takes fabrics of any shape", error.what()));
-    }
+    return with_advice([&] { return engine.route(graph, options); });
+}
+
+void load_routed(routing::RoutedFabric& routed, const std::string& fabric, const routing::Sources& sources,
+                 const Common& common) {
+    fabric::Reading reading = load_fabric(fabric, "", common);
+    routed.fabric = std::move(reading.fabric);
+    routed.remarks = std::move(reading.remarks);
+    const auto said = static_cast<std::ptrdiff_t>(routed.remarks.size());
+    with_advice([&] { routing::open(routed, sources); });
+    print_remarks({routed.remarks.begin() + said, routed.remarks.end()}, common);
 }
 
 void RoutedOptions::add_to(CLI::App& app) {
@@ -99,42 +89,29 @@ void RoutedOptions::add_to(CLI::App& app) {
         ->capture_default_str();
 }
 
-std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Common& common) {
+std::unique_ptr<PlacedFabric> load_placed(const RoutedOptions& options, const Common& common) {
     if (options.fabric.empty()) throw UsageError("expected a FABRIC to look at");
     if (options.tables.empty() == options.engine.empty())
         throw UsageError("expected either a TABLES file or --engine NAME");
     if (!options.place.empty() && !options.hosts.empty())
         throw UsageError("--place and --hosts both say where ranks sit; expected one of them");
     check_inputs({{"FABRIC", options.fabric}, {"TABLES", options.tables}, {"--place", options.place}});
-    auto result = std::make_unique<RoutedFabric>();
+    auto result = std::make_unique<PlacedFabric>();
     result->choice = choice_of(options);
-    const routing::Engine* engine = options.engine.empty() ? nullptr : &routing::find_engine(options.engine);
-    fabric::Reading reading = load_fabric(options.fabric, "", common);
-    result->fabric = std::move(reading.fabric);
-    result->remarks = std::move(reading.remarks);
+    Progress progress("routing", common.quiet || options.engine.empty() ? Show::nothing : Show::automatic);
+    routing::Sources sources;
+    sources.tables = options.tables;
+    if (!options.engine.empty()) sources.engine = &routing::find_engine(options.engine);
+    sources.route.seed = options.seed;
+    sources.route.threads = options.threads;
+    sources.route.progress = progress.callback();
+    load_routed(*result, options.fabric, sources, common);
+    progress.finish();
 
-    std::optional<routing::TableFile> file;
-    if (engine == nullptr) file = routing::read_tables(options.tables);
-    if (file) routing::adopt_lids(result->fabric, *file);
-    std::vector<std::string> remarks = routing::complete_lids(result->fabric);
-    result->graph = std::make_unique<routing::SwitchGraph>(result->fabric);
-    if (engine != nullptr) {
-        Progress progress("routing", common.quiet ? Show::nothing : Show::automatic);
-        routing::RouteOptions how;
-        how.seed = options.seed;
-        how.threads = options.threads;
-        how.progress = progress.callback();
-        routing::Routing made = run_engine(*engine, *result->graph, how);
-        result->tables = std::move(made.tables);
-        if (result->tables.engine.empty()) result->tables.engine = engine->name;
-        remarks.insert(remarks.end(), made.remarks.begin(), made.remarks.end());
-    } else {
-        remarks.insert(remarks.end(), file->remarks.begin(), file->remarks.end());
-        result->tables = routing::bind_tables(*file, *result->graph, &remarks);
-    }
-    result->placement = place(result->fabric, options, remarks);
-    print_remarks(remarks, common);
-    result->remarks.insert(result->remarks.end(), remarks.begin(), remarks.end());
+    std::vector<std::string> doubts;
+    result->placement = fabric::place_ranks(result->fabric, {options.place, options.hosts, options.seed, {}}, doubts);
+    print_remarks(doubts, common);
+    result->remarks.insert(result->remarks.end(), doubts.begin(), doubts.end());
     if (result->placement.ranks() == 0)
         throw Error(fmt::format("{}: no host is connected to a switch", options.fabric));
     check_offset(*result);

@@ -1,4 +1,4 @@
-// What the congestion commands share: a fabric with tables, and ranks on its hosts.
+// What commands share that ask about a fabric with tables, and about ranks on its hosts.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,7 @@
 #include "cli/command.hpp"
 #include "loom/congestion/routes.hpp"
 #include "loom/fabric/placement.hpp"
-#include "loom/routing/engine.hpp"
-#include "loom/routing/switch_graph.hpp"
-#include "loom/routing/tables.hpp"
+#include "loom/routing/routed.hpp"
 
 namespace loom::cli {
 
@@ -28,23 +26,22 @@ struct RoutedOptions {
     void add_to(CLI::App& app);
 };
 
-// The graph points into the fabric: not to be copied.
-struct RoutedFabric {
-    fabric::Fabric fabric;
-    std::unique_ptr<routing::SwitchGraph> graph;
-    routing::Tables tables;
+struct PlacedFabric : routing::RoutedFabric {
     fabric::Placement placement;
     congestion::RouteChoice choice;
-    std::vector<std::string> remarks;
 
     [[nodiscard]] congestion::Routes routes() const { return {*graph, tables, placement, choice}; }
 };
 
-// Reads, or routes with the engine asked for; says on standard error what was odd. A fabric without
-// LIDs takes those that the tables name, or gets its own.
-[[nodiscard]] std::unique_ptr<RoutedFabric> load_routed(const RoutedOptions& options, const Common& common);
+// Reads, or routes with the engine asked for, and places the ranks; says on standard error what was odd.
+[[nodiscard]] std::unique_ptr<PlacedFabric> load_placed(const RoutedOptions& options, const Common& common);
 
-// The engine's work. Where it refuses a fabric that is no tree, the error names an engine that does not.
+// Reads the fabric and opens it with routing::open; says on standard error what was odd. Where an engine refuses a
+// fabric that is no tree, the error names one that does not.
+void load_routed(routing::RoutedFabric& routed, const std::string& fabric, const routing::Sources& sources,
+                 const Common& common);
+
+// The engine's work, with the same advice.
 [[nodiscard]] routing::Routing run_engine(const routing::Engine& engine, const routing::SwitchGraph& graph,
                                           const routing::RouteOptions& options);
 

@@ -12,8 +12,6 @@
 #include "loom/fabric/io.hpp"
 #include "loom/fabric/placement_doubts.hpp"
 #include "loom/routing/engine.hpp"
-#include "loom/routing/lids.hpp"
-#include "loom/routing/table_io.hpp"
 #include "loom/sim/unused.hpp"
 #include "loom/traffic/catalogue.hpp"
 #include "loom/traffic/goal.hpp"
@@ -44,42 +42,16 @@ void load_fabric(Scenario& scenario, Setup& setup) {
         setup.fabric = std::move(reading.fabric);
         setup.remarks = std::move(reading.remarks);
     }
-    const bool own = !scenario.fabric_file.empty();
-    std::optional<routing::TableFile> file;
-    if (!scenario.tables_file.empty()) file = routing::read_tables(resolve(scenario, scenario.tables_file));
-    if (file) routing::adopt_lids(setup.fabric, *file);
-    std::vector<std::string> lids = routing::complete_lids(setup.fabric, scenario.lmc);
-    if (own) append(setup.remarks, std::move(lids));
-    setup.graph = std::make_unique<routing::SwitchGraph>(setup.fabric);
-    if (file) {
-        append(setup.remarks, file->remarks);
-        setup.tables = routing::bind_tables(*file, *setup.graph, &setup.remarks);
-        return;
-    }
-    routing::RouteOptions how;
-    how.seed = scenario.options.seed;
-    how.threads = scenario.options.threads;
-    const routing::Engine& engine = routing::find_engine(scenario.engine.empty() ? "minhop" : scenario.engine);
-    routing::Routing made = engine.route(*setup.graph, how);
-    setup.tables = std::move(made.tables);
-    if (setup.tables.engine.empty()) setup.tables.engine = engine.name;
-    append(setup.remarks, std::move(made.remarks));
-}
-
-fabric::Placement place(const Scenario& scenario, const fabric::Fabric& fabric, std::vector<std::string>& remarks) {
-    if (!scenario.hosts.empty()) {
-        fabric::Placement placement = fabric::place_on_hosts(fabric, scenario.hosts);
-        append(remarks, fabric::host_list_doubts(fabric, scenario.hosts));
-        return placement;
-    }
-    if (scenario.place.empty() || scenario.place == "order") return fabric::place_in_order(fabric);
-    if (scenario.place == "keepers") return fabric::place_with_keepers(fabric);
-    if (scenario.place == "random") return fabric::shuffled(fabric::place_in_order(fabric), scenario.options.seed);
-    const std::filesystem::path path = resolve(scenario, scenario.place);
-    const std::string text = read_file(path);
-    fabric::Placement placement = fabric::read_placement(fabric, text, path.string());
-    append(remarks, fabric::placement_doubts(fabric, text));
-    return placement;
+    routing::Sources sources;
+    sources.lmc = scenario.lmc;
+    sources.expects_lids = !scenario.fabric_file.empty();
+    if (scenario.tables_file.empty())
+        sources.engine = &routing::find_engine(scenario.engine.empty() ? "minhop" : scenario.engine);
+    else
+        sources.tables = resolve(scenario, scenario.tables_file);
+    sources.route.seed = scenario.options.seed;
+    sources.route.threads = scenario.options.threads;
+    routing::open(setup, sources);
 }
 
 // A pattern without the pairs that have a place keeper at an end.
@@ -208,7 +180,9 @@ void make_pattern(const Scenario& scenario, Setup& setup, std::size_t ranks) {
 
 void make_traffic(const Scenario& scenario, Setup& setup) {
     if (!scenario.flows.empty()) return make_flows(scenario, setup);
-    if (setup.graph != nullptr) setup.placement = place(scenario, setup.fabric, setup.remarks);
+    if (setup.graph != nullptr)
+        setup.placement = fabric::place_ranks(
+            setup.fabric, {scenario.place, scenario.hosts, scenario.options.seed, scenario.folder}, setup.remarks);
     if (!scenario.goal_file.empty()) {
         const std::filesystem::path path = resolve(scenario, scenario.goal_file);
         const FileText file(path);

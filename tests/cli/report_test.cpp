@@ -46,6 +46,18 @@ TEST_F(Report, PrintsOneObjectWithJson) {
     EXPECT_EQ(object["levels"].size(), 2u);
 }
 
+TEST_F(Report, AFabricWithoutLidsTakesThoseOfTheTables) {
+    ASSERT_EQ(loom_program("fabric convert " + tree() + " " + file("plain.topo")).exit_code, 0);  // a form without LIDs
+    ASSERT_EQ(loom_program("route " + file("plain.topo") + " --engine minhop --lmc 2 -o " + file("t.lft")).exit_code,
+              0);
+
+    const Outcome outcome =
+        loom_program("report --json " + file("plain.topo") + " " + file("t.lft") + " -o " + file("page.html"));
+
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(nlohmann::json::parse(outcome.out)["valid"], true);
+}
+
 TEST_F(Report, RefusesWhatItCannotRead) {
     const Outcome missing = loom_program("report " + file("none.json") + " -o " + file("page.html"));
     const Outcome both = loom_program("report " + tree() + " --json -o -");

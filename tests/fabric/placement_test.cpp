@@ -42,6 +42,19 @@ std::string message_of(const std::function<void()>& action) {
     return "no error";
 }
 
+TEST(Placement, IsFoundFromWhatACommandSays) {
+    const Fabric fabric = small_tree();
+    std::vector<std::string> remarks;
+
+    EXPECT_EQ(place_ranks(fabric, {}, remarks), place_in_order(fabric));
+    EXPECT_EQ(place_ranks(fabric, {.how = "order"}, remarks), place_in_order(fabric));
+    EXPECT_EQ(place_ranks(fabric, {.how = "keepers"}, remarks), place_with_keepers(fabric));
+    EXPECT_EQ(place_ranks(fabric, {.how = "random", .seed = 3}, remarks), shuffled(place_in_order(fabric), 3));
+    EXPECT_EQ(names_of(fabric, place_ranks(fabric, {.hosts = "host[02-03]"}, remarks)), (Names{"host02", "host03"}));
+    EXPECT_TRUE(remarks.empty());
+    EXPECT_THROW((void)place_ranks(fabric, {.how = "nowhere", .folder = "/none"}, remarks), IoError);
+}
+
 TEST(Placement, InOrderIsByLeafAndPort) {
     const Fabric fabric = small_tree();
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,19 @@ struct Placement {
 // "a[01-03],b" is a01, a02, a03, b; zeros are kept, several brackets multiply. Throws UsageError for
 // a range or bracket that makes no sense and beyond 1,000,000 names.
 [[nodiscard]] std::vector<std::string> expand_host_list(std::string_view text);
+
+// How a command or a scenario says where ranks sit.
+struct PlaceRequest {
+    std::string how = {};               // order (also when empty), keepers, random, or a file with a host a line
+    std::string hosts = {};             // instead: a Slurm host list
+    std::uint64_t seed = 1;             // of random
+    std::filesystem::path folder = {};  // the file's name is relative to it
+};
+
+// Adds to `remarks` what may have been meant otherwise (placement_doubts.hpp). Throws as the functions above do, and
+// IoError.
+[[nodiscard]] Placement place_ranks(const Fabric& fabric, const PlaceRequest& request,
+                                    std::vector<std::string>& remarks);
 
 // The text that read_placement reads back: names where they are unique, GUIDs otherwise.
 [[nodiscard]] std::string to_text(const Fabric& fabric, const Placement& placement);

@@ -5,23 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "loom/fabric/fabric.hpp"
 #include "loom/fabric/placement.hpp"
-#include "loom/routing/switch_graph.hpp"
-#include "loom/routing/tables.hpp"
+#include "loom/routing/routed.hpp"
 #include "loom/sim/scenario.hpp"
 #include "loom/sim/simulation.hpp"
 #include "loom/traffic/schedule.hpp"
 
 namespace loom::sim {
 
-// Everything a simulation needs to outlive it; its parts point at each other, so it stays where it was made.
-struct Setup {
+// Everything a simulation needs to outlive it. Fabric, graph and tables are as routing::open leaves them; without a
+// fabric the graph is null.
+struct Setup : routing::RoutedFabric {
     std::string title;
-    std::string traffic;  // "3 flows", "pattern shift, 64 KiB a message": for headings
-    fabric::Fabric fabric;
-    std::unique_ptr<routing::SwitchGraph> graph;  // null without a fabric
-    routing::Tables tables;
+    std::string traffic;          // "3 flows", "pattern shift, 64 KiB a message": for headings
     fabric::Placement placement;  // by rank; empty without a fabric
     traffic::Schedule schedule;
     std::vector<std::string> flow_names;  // of a scenario's flows, in Simulation::flows() order; empty: by ranks
@@ -32,11 +28,6 @@ struct Setup {
     std::optional<Time> until;
     std::optional<Time> sample;  // as RecordOptions
     std::vector<Setting> manager;
-    std::vector<std::string> remarks;  // what was odd about the files
-
-    Setup() = default;
-    Setup(const Setup&) = delete;
-    Setup& operator=(const Setup&) = delete;
 
     [[nodiscard]] Network network() const { return {graph.get(), &tables, placement}; }
     // A new run from the beginning.
