@@ -13,6 +13,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/settings.hpp"
+#include "loom/base/settings.hpp"
 
 namespace loom {
 

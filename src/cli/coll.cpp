@@ -17,6 +17,8 @@
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/show.hpp"
 #include "loom/coll/uniform.hpp"
+#include "loom/traffic/catalogue.hpp"
+#include "loom/traffic/counts.hpp"
 #include "loom/traffic/goal.hpp"
 #include "loom/traffic/rounds.hpp"
 
@@ -170,29 +172,6 @@ void list(const ListOptions& options) {
     table.print();
 }
 
-struct Counts {
-    std::uint64_t messages = 0, bytes = 0, copies = 0, copied = 0, reductions = 0, reduced = 0;
-    std::uint64_t most_sent = 0;  // bytes of one rank
-    std::uint64_t most_messages = 0;
-};
-
-Counts count(const traffic::Schedule& schedule) {
-    Counts counts;
-    for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
-        std::uint64_t sent = 0, messages = 0;
-        for (const traffic::Op& op : schedule.ops(Rank{rank})) {
-            if (op.kind == traffic::OpKind::send) sent += op.amount, ++messages;
-            if (op.kind == traffic::OpKind::copy) counts.copied += op.amount, ++counts.copies;
-            if (op.kind == traffic::OpKind::reduce) counts.reduced += op.amount, ++counts.reductions;
-        }
-        counts.messages += messages;
-        counts.bytes += sent;
-        counts.most_sent = std::max(counts.most_sent, sent);
-        counts.most_messages = std::max(counts.most_messages, messages);
-    }
-    return counts;
-}
-
 coll::Plan plan_of(const Found& found, std::uint32_t rank) {
     if (rank >= found.call.group().size)
         throw UsageError(fmt::format("--rank: there are {} ranks, 0 is the first", found.call.group().size));
@@ -205,7 +184,7 @@ void show(const ShowOptions& options) {
     const Found found = find(options.wanted);
     const traffic::Schedule schedule =
         coll::whole_schedule(found.algorithm, found.call.group(), found.call.calls(), found.tuning);
-    const Counts counts = count(schedule);
+    const traffic::Counts counts = traffic::count(schedule);
     const std::size_t rounds = traffic::rounds_of(schedule, "rounds", schedule.ranks())->stages();
     std::vector<std::uint32_t> ranks;
     if (options.rank) ranks.push_back(*options.rank);
@@ -253,17 +232,6 @@ std::string goal_text(const traffic::Schedule& schedule, const ExportOptions& op
     return text.str();
 }
 
-std::string pairs_text(const traffic::Pattern& rounds) {
-    std::string text;
-    std::vector<traffic::Pair> stage;
-    for (std::size_t i = 0; i < rounds.stages(); ++i) {
-        rounds.stage(i, stage);
-        text += fmt::format("{}# round {}\n", i == 0 ? "" : "\n", i + 1);
-        for (const traffic::Pair& pair : stage) text += fmt::format("{} {}\n", pair.from.value, pair.to.value);
-    }
-    return text;
-}
-
 void write(const ExportOptions& options) {
     if (options.goal.empty() && options.pairs.empty())
         throw UsageError("nothing to write: give --goal FILE, --pairs FILE or both");
@@ -273,7 +241,7 @@ void write(const ExportOptions& options) {
         coll::whole_schedule(found.algorithm, found.call.group(), found.call.calls(), found.tuning);
     if (!options.goal.empty()) write_file(options.goal, goal_text(schedule, options));
     const auto rounds = traffic::rounds_of(schedule, "rounds", schedule.ranks());
-    if (!options.pairs.empty()) write_file(options.pairs, pairs_text(*rounds));
+    if (!options.pairs.empty()) write_file(options.pairs, traffic::pairs_text(*rounds));
     if (options.common.json)
         return print_json({{"collective", coll::to_string(found.algorithm.what)},
                            {"algorithm", found.algorithm.name},

@@ -4,7 +4,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "cli/options.hpp"
 #include "cli/output.hpp"
@@ -149,22 +148,6 @@ std::string svg_of(const Contention& c) {
         .document();
 }
 
-// Keeping the paths of all leaves to all hosts pays from many pairs on; those of few are walked as they come.
-bool has_few_pairs(const traffic::Pattern& pattern, const PlacedFabric& routed) {
-    std::set<std::uint32_t> leaves;
-    for (const PortIndex host : routed.placement.hosts)
-        if (host != no_port) leaves.insert(routed.fabric.port(routed.fabric.port(host).peer).node.value);
-    constexpr std::size_t dearer = 8;  // a walk is than its share of the pass that finds all
-    const std::size_t most = leaves.size() * routed.placement.ranks() / dearer;
-    std::size_t pairs = 0;
-    std::vector<traffic::Pair> stage;
-    for (std::size_t i = 0; i < pattern.stages() && pairs <= most; ++i) {
-        pattern.stage(i, stage);
-        pairs += stage.size();
-    }
-    return pairs <= most;
-}
-
 int run(const Options& options) {
     if (options.pattern == "help") {
         if (options.common.json) {
@@ -182,7 +165,8 @@ int run(const Options& options) {
     check_ending({"--histogram-svg", options.svg}, "an SVG picture", {".svg"});
     const auto routed = load_placed(options.routed, options.common);
     const auto pattern = traffic::make_pattern(options.pattern, routed->placement.ranks(), options.routed.seed);
-    if (options.mappings == 0 && has_few_pairs(*pattern, *routed)) routed->choice.memory = 0;
+    if (options.mappings == 0 && congestion::has_few_pairs(*pattern, routed->fabric, routed->placement))
+        routed->choice.memory = 0;
     const Routes routes = routed->routes();
     Contention result;
     {

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdio>
 
 #include "cli/manage.hpp"
@@ -57,15 +56,12 @@ void take_settings(const ManageOptions& options, manager::Settings& settings) {
 
 void remark_out_of_reach(ManageLog& log, const manager::Settings& settings, std::uint64_t manager::Settings::*threshold,
                          std::string_view key, Time tick) {
-    const auto ticks = static_cast<std::uint64_t>(settings.sweep.ps / tick.ps);
-    if (settings.*threshold < ticks) return;
-    const manager::Settings usual;
-    const double share = settings.sweep.seconds() / usual.sweep.seconds();
-    log.remark(
-        fmt::format("--{} {}: no port can count more, a sweep of {} has {} ticks of {}; as much of a sweep as in "
-                    "the paper would be {}",
-                    key, settings.*threshold, to_string(settings.sweep), grouped(ticks), to_string(tick),
-                    std::llround(static_cast<double>(usual.*threshold) * share)));
+    const auto found = manager::out_of_reach(settings, threshold, tick);
+    if (!found) return;
+    log.remark(fmt::format(
+        "--{} {}: no port can count more, a sweep of {} has {} ticks of {}; as much of a sweep as in "
+        "the paper would be {}",
+        key, found->threshold, to_string(settings.sweep), grouped(found->ticks), to_string(tick), found->as_usual));
 }
 
 ordered_json to_json(const manager::Settings& settings) {

@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "cli/manage.hpp"
-#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -15,6 +14,7 @@
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
 #include "loom/base/text.hpp"
+#include "loom/report/managed.hpp"
 #include "loom/sim/record.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
@@ -64,7 +64,7 @@ double all_flows(const sim::Recording& recording) {
     return recording.end == Time{} ? 0 : sum / recording.end.nanoseconds();
 }
 
-void print_comparison(const sim::Setup& setup, const std::vector<ManagedRun>& all) {
+void print_comparison(const sim::Setup& setup, const std::vector<report::ManagedRun>& all) {
     std::vector<Column> columns{{"policy"}};
     const std::vector<sim::Flow>& flows = all.front().recording.flows;
     const bool each = flows.size() <= few_flows;
@@ -73,7 +73,7 @@ void print_comparison(const sim::Setup& setup, const std::vector<ManagedRun>& al
     for (const char* title : {"all", "end", "sweeps", "ports read", "rates set", "lowered"})
         columns.push_back({title, Align::right});
     Table table(columns);
-    for (const ManagedRun& played : all) {
+    for (const report::ManagedRun& played : all) {
         std::vector<Cell> row{played.policy};
         for (std::size_t i = 0; each && i < flows.size(); ++i)
             row.emplace_back(fmt::format("{:.3f}", sim::gigabits(played.recording.flows[i], played.recording.end)));
@@ -88,9 +88,9 @@ void print_comparison(const sim::Setup& setup, const std::vector<ManagedRun>& al
     table.print();
 }
 
-ordered_json comparison_json(const sim::Setup& setup, const std::vector<ManagedRun>& all) {
+ordered_json comparison_json(const sim::Setup& setup, const std::vector<report::ManagedRun>& all) {
     ordered_json rows = ordered_json::array();
-    for (const ManagedRun& played : all) {
+    for (const report::ManagedRun& played : all) {
         ordered_json flows;
         for (std::size_t i = 0; i < std::min<std::size_t>(played.recording.flows.size(), 10'000); ++i)
             flows[setup.flow_name(i, played.recording.flows[i])] =
@@ -106,9 +106,9 @@ ordered_json comparison_json(const sim::Setup& setup, const std::vector<ManagedR
 
 int compare(const sim::Setup& setup, const Settings& settings, const sim::RecordOptions& how,
             const ManageOptions& options, ManageLog& log) {
-    std::vector<ManagedRun> all;
+    std::vector<report::ManagedRun> all;
     for (const std::optional<Settings>& one : policies_of(options.compare, settings))
-        all.push_back(play_managed(setup, one, how));
+        all.push_back(report::play_managed(setup, one, how));
     if (options.common.json) {
         ordered_json object{
             {"title", setup.title}, {"settings", to_json(settings)}, {"policies", comparison_json(setup, all)}};
@@ -119,7 +119,7 @@ int compare(const sim::Setup& setup, const Settings& settings, const sim::Record
     } else {
         print_comparison(setup, all);
     }
-    return std::ranges::any_of(all, &ManagedRun::failed) ? 1 : 0;
+    return std::ranges::any_of(all, &report::ManagedRun::failed) ? 1 : 0;
 }
 
 }  // namespace
@@ -128,7 +128,7 @@ int manage_scenario(const ManageOptions& options) {
     check_inputs({{"FABRIC", options.fabric}, {"--scenario", options.scenario}});
     check_series(options.series, options.common);
     const auto setup = set_up(options);
-    Settings settings = scenario_settings(*setup);
+    Settings settings = report::scenario_settings(*setup);
     take_settings(options, settings);
     ManageLog log(options.common, "");
     for (const std::string& text : setup->remarks) log.remark(text);
@@ -140,9 +140,9 @@ int manage_scenario(const ManageOptions& options) {
 
     const sim::RecordOptions how = record_options(*setup, options.series);
     if (!options.compare.empty()) return compare(*setup, settings, how, options, log);
-    const ManagedRun played = play_managed(*setup, settings, how, [&](const manager::Decision& decision) {
-        log.decision(decision, setup->fabric, settings);
-    });
+    const report::ManagedRun played = report::play_managed(
+        *setup, settings, how,
+        [&](const manager::Decision& decision) { log.decision(decision, setup->fabric, settings); });
     if (played.work.sweeps < 2 && !off)
         log.remark(
             fmt::format("the traffic ended before a sweep of {} was over; see --sweep", to_string(settings.sweep)));

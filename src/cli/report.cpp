@@ -7,7 +7,6 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
-#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -16,6 +15,7 @@
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/table.hpp"
+#include "loom/report/managed.hpp"
 #include "loom/report/page.hpp"
 #include "loom/report/picture.hpp"
 #include "loom/report/simulation.hpp"
@@ -129,7 +129,7 @@ void load_played(const Options& options, Subject& subject) {
 bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_json& json, const Options& options) {
     constexpr std::size_t most_ports = 20;
     const sim::Setup& setup = *subject.setup;
-    const manager::Settings settings = scenario_settings(setup);
+    const manager::Settings settings = report::scenario_settings(setup);
     check(settings);
     const bool managed = !setup.manager.empty() && setup.level == sim::Level::packet;
     if (managed != !setup.manager.empty())
@@ -143,7 +143,7 @@ bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_j
         how.progress = [draw = progress.callback(), end = setup.until->seconds()](Time now) {
             if (draw) draw(now.seconds() / end);
         };
-    const ManagedRun alone = play_managed(setup, {}, how);
+    const report::ManagedRun alone = report::play_managed(setup, {}, how);
     const auto hottest = sim::hottest_ports(setup, *alone.simulation, most_ports);
     const auto sufferers = sim::find_sufferers(setup, *alone.simulation, alone.recording);
     const report::Played played{setup, alone.recording, hottest, sufferers};
@@ -151,7 +151,7 @@ bool play(const Subject& subject, report::PageOptions& page, nlohmann::ordered_j
     json = sim_json({setup, alone.recording, sim::slowest_flows(alone.recording, most_ports), hottest, sufferers});
     if (!managed) return !alone.failed();
 
-    const ManagedRun run = play_managed(setup, settings, how);
+    const report::ManagedRun run = report::play_managed(setup, settings, how);
     const auto still = sim::find_sufferers(setup, *run.simulation, run.recording);
     page.sections.push_back(
         report::management_section(played, {run.recording, still, settings, run.work, run.decisions}));

@@ -8,7 +8,6 @@
 
 #include "cli/command.hpp"
 #include "cli/fabric_file.hpp"
-#include "cli/managed.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/scenario_file.hpp"
@@ -18,7 +17,8 @@
 #include "loom/base/file.hpp"
 #include "loom/base/progress.hpp"
 #include "loom/base/text.hpp"
-#include "loom/sim/record.hpp"
+#include "loom/report/managed.hpp"
+#include "loom/sim/play.hpp"
 #include "loom/sim/scenario.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/sim/show.hpp"
@@ -187,7 +187,7 @@ int run(const Options& options) {
     check_outputs({{"--write-goal", options.write_goal}}, options.common);
 
     const auto setup = set_up(options);
-    check(scenario_settings(*setup));  // lines for loom manage, which nothing here would look at
+    check(report::scenario_settings(*setup));  // lines for loom manage, which nothing here would look at
     print_remarks(setup->remarks, options.common);
     write_goal_file(options.write_goal, setup->schedule);
     sim::RecordOptions how = record_options(*setup, options.series);
@@ -197,10 +197,8 @@ int run(const Options& options) {
             if (draw) draw(now.seconds() / end);
         };
     const auto simulation = setup->start();
-    sim::Recorder recorder(*simulation, how);
-    (void)recorder.advance(setup->until.value_or(never));
+    const sim::Recording recording = sim::play(*simulation, {.record = how, .until = setup->until});
     progress.finish();
-    const sim::Recording recording = recorder.recording();
 
     write_series(*setup, recording, options.series);
     const SimResult result{*setup, recording, sim::slowest_flows(recording, options.slow),

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <set>
 
 #include "congestion/loads.hpp"
 #include "loom/base/error.hpp"
@@ -165,6 +166,21 @@ std::vector<HotLink> hottest(const Routes& routes, const Contention& contention,
     std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(), hotter);
     all.resize(kept);
     return all;
+}
+
+bool has_few_pairs(const traffic::Pattern& pattern, const fabric::Fabric& fabric, const fabric::Placement& placement) {
+    std::set<std::uint32_t> leaves;
+    for (const PortIndex host : placement.hosts)
+        if (host != no_port) leaves.insert(fabric.port(fabric.port(host).peer).node.value);
+    constexpr std::size_t dearer = 8;  // a walk is than its share of the pass that finds all
+    const std::size_t most = leaves.size() * placement.ranks() / dearer;
+    std::size_t pairs = 0;
+    std::vector<traffic::Pair> stage;
+    for (std::size_t i = 0; i < pattern.stages() && pairs <= most; ++i) {
+        pattern.stage(i, stage);
+        pairs += stage.size();
+    }
+    return pairs <= most;
 }
 
 }  // namespace loom::congestion

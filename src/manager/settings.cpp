@@ -4,6 +4,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "loom/base/error.hpp"
 #include "loom/base/text.hpp"
@@ -28,6 +29,15 @@ void check(const Settings& settings) {
             "the gain of proportional marking must be above 0 and at most 1");
     require(settings.policy.patience != Patience::backoff || settings.longest_backoff >= 1,
             "the longest backoff must be at least 1 sweep");
+}
+
+std::optional<OutOfReach> out_of_reach(const Settings& settings, std::uint64_t Settings::*threshold, Time tick) {
+    const auto ticks = static_cast<std::uint64_t>(settings.sweep.ps / tick.ps);
+    if (settings.*threshold < ticks) return std::nullopt;
+    const Settings usual;
+    const double share = settings.sweep.seconds() / usual.sweep.seconds();
+    const double as_usual = static_cast<double>(usual.*threshold) * share;
+    return OutOfReach{settings.*threshold, ticks, static_cast<std::uint64_t>(std::llround(as_usual))};
 }
 
 namespace {

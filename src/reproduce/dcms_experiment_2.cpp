@@ -9,6 +9,7 @@
 
 #include "loom/base/plot.hpp"
 #include "loom/reproduce/reproduction.hpp"
+#include "loom/sim/play.hpp"
 #include "reproduce/testbed.hpp"
 
 namespace loom::reproduce {
@@ -68,18 +69,17 @@ struct Run {
 Run play(const Parts& parts, const Testbed& testbed, std::uint32_t intervals) {
     const auto simulation =
         parts.simulation(sim::Level::packet, testbed.network(), testbed.schedule, testbed_options(75, 128));
-    sim::RecordOptions record;
-    record.sample = scaled_down(0.1);
-    record.ports = {testbed.between, testbed.root};
-    sim::Recorder recorder(*simulation, record);
+    sim::PlayOptions play;
+    play.record.sample = scaled_down(0.1);
+    play.record.ports = {testbed.between, testbed.root};
     Run run;
-    if (fabric::CongestionParameters* parameters = simulation->congestion_parameters()) {
-        sim::RecordedFabric living(recorder, {});
-        parts.manage(testbed.fabric, living, *parameters, living, testbed_settings(intervals),
+    play.control = [&](fabric::CounterSource& counters, fabric::CongestionParameters& parameters,
+                       fabric::Clock& clock) {
+        parts.manage(testbed.fabric, counters, parameters, clock, testbed_settings(intervals),
                      [&](const manager::Decision& decision) { run.decisions.push_back(decision); });
-    }
-    run.finished = recorder.advance(never) == sim::State::finished;
-    run.recording = recorder.recording();
+    };
+    run.recording = sim::play(*simulation, play);
+    run.finished = run.recording.state == sim::State::finished;
     return run;
 }
 

@@ -88,14 +88,14 @@ Result manager_policies(const Parts& parts, const RunOptions& options) {
         add("marking rate 0 for ever", play(parts, meeting, 0));
         for (const std::string name : policies) {
             const manager::Settings settings = small_settings(*manager::parse_policy(name));
-            const Outcome outcome = play_managed(parts, meeting, settings, options);
+            const Outcome outcome = managed_mean(parts, meeting, settings, options);
             add(name, outcome);
             worth[name].slowdown += per_case * std::log(slowdown(outcome));
             worth[name].victims += per_case * std::log(outcome.of(Role::victim).gigabits / alone);
         }
         for (const double times : sweeps)
             add(fmt::format("paper, sweep x {:g}", times),
-                play_managed(parts, meeting, with_sweep(small_settings({}), times), options));
+                managed_mean(parts, meeting, with_sweep(small_settings({}), times), options));
     }
     result.claims = claims_about(to_string(manager::default_policy), worth);
     result.remarks = {

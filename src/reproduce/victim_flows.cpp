@@ -37,9 +37,9 @@ Result victim_flows(const Parts& parts, const RunOptions& options) {
         {"no congestion control", [&] { return play(parts, meeting, {}); }},
         {"default parameters", [&] { return play(parts, meeting, default_marking_rate); }},
         {"marking rate 0 for ever", [&] { return play(parts, meeting, 0); }},
-        {"DCMS, as in the paper", [&] { return play_managed(parts, meeting, small_settings({}), options); }},
+        {"DCMS, as in the paper", [&] { return managed_mean(parts, meeting, small_settings({}), options); }},
         {"DCMS, default policy",
-         [&] { return play_managed(parts, meeting, small_settings(manager::Settings{}.policy), options); }},
+         [&] { return managed_mean(parts, meeting, small_settings(manager::Settings{}.policy), options); }},
     }};
     std::vector<Outcome> outcomes;
     std::vector<Bar> bars;

@@ -7,7 +7,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/parallel.hpp"
 #include "loom/congestion/routes.hpp"
-#include "loom/sim/record.hpp"
+#include "loom/sim/play.hpp"
 #include "loom/sim/setup.hpp"
 #include "reproduce/testbed.hpp"
 
@@ -219,7 +219,7 @@ Outcome play(const Parts& parts, const Case& played, std::optional<std::uint16_t
 }
 
 // Runs side by side gain more than threads inside one.
-Outcome play_managed(const Parts& parts, const Case& played, const manager::Settings& settings,
+Outcome managed_mean(const Parts& parts, const Case& played, const manager::Settings& settings,
                      const RunOptions& options) {
     const std::size_t runs = options.scope == Scope::quick ? 1 : 4;
     std::vector<Outcome> outcomes(runs);
@@ -227,15 +227,16 @@ Outcome play_managed(const Parts& parts, const Case& played, const manager::Sett
         for (std::size_t run = begin; run < end; ++run) {
             const auto simulation = parts.simulation(sim::Level::packet, played.network, *played.schedule,
                                                      options_of(default_marking_rate));
-            sim::Recorder recorder(*simulation, {.sample = Time{}});
-            (void)recorder.advance(
-                Time{settings.sweep.ps * static_cast<std::int64_t>(run) / static_cast<std::int64_t>(runs)});
             manager::Work work;
-            if (fabric::CongestionParameters* parameters = simulation->congestion_parameters()) {
-                sim::RecordedFabric living(recorder, {});
-                work = parts.manage(*played.fabric, living, *parameters, living, settings, {});
-            }
-            outcomes[run] = summary(played, *simulation, recorder.advance(never));
+            sim::PlayOptions play{.record = {.sample = Time{}}};
+            play.control_from =
+                Time{settings.sweep.ps * static_cast<std::int64_t>(run) / static_cast<std::int64_t>(runs)};
+            play.control = [&](fabric::CounterSource& counters, fabric::CongestionParameters& parameters,
+                               fabric::Clock& clock) {
+                work = parts.manage(*played.fabric, counters, parameters, clock, settings, {});
+            };
+            const sim::Recording recording = sim::play(*simulation, play);
+            outcomes[run] = summary(played, *simulation, recording.state);
             outcomes[run].reads = static_cast<double>(work.reads);
             outcomes[run].writes = static_cast<double>(work.writes);
         }

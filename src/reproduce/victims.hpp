@@ -58,7 +58,7 @@ struct Outcome {
 inline constexpr std::uint16_t default_marking_rate = 128;
 // The same with a manager; the mean over four runs in which its first sweep comes a quarter of a sweep later each time:
 // when sweeps fall is chance, and the flows are short. One run in quick scope.
-[[nodiscard]] Outcome play_managed(const Parts& parts, const Case& played, const manager::Settings& settings,
+[[nodiscard]] Outcome managed_mean(const Parts& parts, const Case& played, const manager::Settings& settings,
                                    const RunOptions& options);
 
 // Thresholds of Experiment II with the sweep and T_D of our reproduction of it; T_I 8 sweeps.

@@ -164,6 +164,17 @@ PatternPtr make_pattern(std::string_view spec, std::size_t ranks, std::uint64_t 
     return read_pairs(read_file(file), file, ranks);
 }
 
+std::string pairs_text(const Pattern& pattern) {
+    std::string text;
+    std::vector<Pair> stage;
+    for (std::size_t i = 0; i < pattern.stages(); ++i) {
+        pattern.stage(i, stage);
+        text += fmt::format("{}# round {}\n", i == 0 ? "" : "\n", i + 1);
+        for (const Pair& pair : stage) text += fmt::format("{} {}\n", pair.from.value, pair.to.value);
+    }
+    return text;
+}
+
 PatternPtr read_pairs(std::string_view text, const std::string& file, std::size_t ranks) {
     std::vector<std::vector<Pair>> stages;
     bool fresh = true;  // the next pair opens a stage

@@ -367,5 +367,13 @@ TEST(Bounds, LowerIsNeverAboveUpperAndThreadsAgree) {
     EXPECT_EQ(one.upper.counts(), two.upper.counts());
 }
 
+TEST(FewPairs, AreThoseThatAreCheaperToWalkThanAllPaths) {
+    const test::Case tree = test::make_case(fabric::pgft(fabric::kary_tree(4, 3)), "ftree");
+    const std::size_t ranks = tree.placement.ranks();  // 64 on 16 leaves: 128 pairs are few
+
+    EXPECT_TRUE(has_few_pairs(*traffic::make_pattern("ring", ranks), tree.fabric, tree.placement));
+    EXPECT_FALSE(has_few_pairs(*traffic::make_pattern("shift", ranks), tree.fabric, tree.placement));
+}
+
 }  // namespace
 }  // namespace loom::congestion

@@ -232,6 +232,21 @@ TEST(Policies, HaveNames) {
     for (const char* name : {"", "+", "paper+history", "history+", "Paper"}) EXPECT_FALSE(parse_policy(name)) << name;
 }
 
+TEST(OutOfReach, IsAThresholdThatASweepHasNotTheTicksFor) {
+    Settings settings;
+    settings.sweep = milliseconds(15);  // a hundredth of the default
+    settings.wait = 1000;
+
+    EXPECT_FALSE(out_of_reach(settings, &Settings::wait, microseconds(1)).has_value());
+    settings.wait = 15'000;
+    const auto found = out_of_reach(settings, &Settings::wait, microseconds(1));
+
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->threshold, 15'000u);
+    EXPECT_EQ(found->ticks, 15'000u);
+    EXPECT_EQ(found->as_usual, 274'000u);
+}
+
 TEST(SettingsCheck, RefusesNonsense) {
     const auto refuses = [](auto&& change) {
         Settings settings = paper_settings();

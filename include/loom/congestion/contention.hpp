@@ -51,6 +51,11 @@ struct Contention {
 [[nodiscard]] Contention contention(const Routes& routes, const traffic::Pattern& pattern,
                                     const ContentionOptions& options = {});
 
+// Whether a pattern has so few pairs that walking them as they come is cheaper than keeping the paths of all leaves to
+// all hosts: then RouteChoice::memory is better 0. Stops counting where there are too many.
+[[nodiscard]] bool has_few_pairs(const traffic::Pattern& pattern, const fabric::Fabric& fabric,
+                                 const fabric::Placement& placement);
+
 struct HotLink {
     LinkIndex link = 0;
     std::uint32_t peak = 0;

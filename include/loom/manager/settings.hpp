@@ -64,6 +64,16 @@ struct Settings {
 // Throws UsageError that names the setting and says what it may be.
 void check(const Settings& settings);
 
+// A threshold on a counter of ticks that no port can exceed.
+struct OutOfReach {
+    std::uint64_t threshold = 0;
+    std::uint64_t ticks = 0;     // that a sweep has
+    std::uint64_t as_usual = 0;  // as much of this sweep as the default is of the default sweep
+};
+// For `congestion` or `wait`: nothing where a sweep has more ticks of `tick` than the threshold.
+[[nodiscard]] std::optional<OutOfReach> out_of_reach(const Settings& settings, std::uint64_t Settings::*threshold,
+                                                     Time tick);
+
 // Settings as text, for scenario files and the command line: one key for each member above.
 struct SettingInfo {
     std::string_view key;      // "sweep"

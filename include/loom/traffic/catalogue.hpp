@@ -32,6 +32,9 @@ struct PatternKind {
 // is not below `ranks`.
 [[nodiscard]] PatternPtr read_pairs(std::string_view text, const std::string& file, std::size_t ranks);
 
+// The text that read_pairs reads back; a comment numbers each stage.
+[[nodiscard]] std::string pairs_text(const Pattern& pattern);
+
 // Factors of `ranks`, largest first, whose product is `ranks` and which are as close to each other as
 // can be: near_square(12, 2) is {4, 3}. A prime count gives {prime, 1}.
 [[nodiscard]] std::vector<std::size_t> near_square(std::size_t ranks, std::size_t dimensions);

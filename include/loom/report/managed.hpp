@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "loom/manager/dcms.hpp"
-#include "loom/sim/record.hpp"
+#include "loom/sim/play.hpp"
 #include "loom/sim/setup.hpp"
 
-namespace loom::cli {
+namespace loom::report {
 
 // What the scenario's `manager` lines say, on top of the defaults; marking rates go back to what the scenario gives its
 // switches. Throws ParseError with the line.
@@ -31,4 +31,4 @@ struct ManagedRun {
 [[nodiscard]] ManagedRun play_managed(const sim::Setup& setup, const std::optional<manager::Settings>& settings,
                                       const sim::RecordOptions& how, const manager::OnDecision& decided = {});
 
-}  // namespace loom::cli
+}  // namespace loom::report

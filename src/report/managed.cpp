@@ -1,8 +1,8 @@
-#include "cli/managed.hpp"
+#include "loom/report/managed.hpp"
 
 #include "loom/base/error.hpp"
 
-namespace loom::cli {
+namespace loom::report {
 
 manager::Settings scenario_settings(const sim::Setup& setup) {
     manager::Settings settings;
@@ -24,19 +24,18 @@ ManagedRun play_managed(const sim::Setup& setup, const std::optional<manager::Se
     ManagedRun run;
     run.policy = settings ? to_string(settings->policy) : "none";
     run.simulation = setup.start();
-    sim::Recorder recorder(*run.simulation, how);
-    if (fabric::CongestionParameters* const parameters = run.simulation->congestion_parameters();
-        settings && parameters != nullptr) {
-        sim::RecordedFabric living(recorder, setup.until);
-        run.work =
-            run_manager(setup.fabric, living, *parameters, living, *settings, [&](const manager::Decision& decision) {
-                run.decisions.push_back(decision);
-                if (decided) decided(decision);
-            });
-    }
-    (void)recorder.advance(setup.until.value_or(never));
-    run.recording = recorder.recording();
+    sim::PlayOptions play{.record = how, .until = setup.until};
+    if (settings)
+        play.control = [&](fabric::CounterSource& counters, fabric::CongestionParameters& parameters,
+                           fabric::Clock& clock) {
+            run.work = run_manager(setup.fabric, counters, parameters, clock, *settings,
+                                   [&](const manager::Decision& decision) {
+                                       run.decisions.push_back(decision);
+                                       if (decided) decided(decision);
+                                   });
+        };
+    run.recording = sim::play(*run.simulation, play);
     return run;
 }
 
-}  // namespace loom::cli
+}  // namespace loom::report

@@ -1,4 +1,4 @@
-#include "cli/verbs_side.hpp"
+#include "verbs/side.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 #include "loom/base/error.hpp"
 #include "loom/verbs/functions.hpp"
 
-namespace loom::cli {
+namespace loom::verbs {
 
 namespace {
 
@@ -53,7 +53,7 @@ void read_all(int fd, void* data, std::size_t size) {
 
 }  // namespace
 
-VerbsSide::VerbsSide(const verbs::Functions& verbs, std::size_t device, std::size_t bytes, int socket)
+Side::Side(const Functions& verbs, std::size_t device, std::size_t bytes, int socket)
     : verbs_(verbs), socket_(socket), memory_(bytes) {
     open(device);
     pd_ = made("make a protection domain", verbs_.alloc_pd(context_));
@@ -70,7 +70,7 @@ VerbsSide::VerbsSide(const verbs::Functions& verbs, std::size_t device, std::siz
     own_.rkey = mr_->rkey;
 }
 
-VerbsSide::~VerbsSide() {
+Side::~Side() {
     if (qp_ != nullptr) verbs_.destroy_qp(qp_);
     if (cq_ != nullptr) verbs_.destroy_cq(cq_);
     if (mr_ != nullptr) verbs_.dereg_mr(mr_);
@@ -78,7 +78,7 @@ VerbsSide::~VerbsSide() {
     if (context_ != nullptr) verbs_.close_device(context_);
 }
 
-void VerbsSide::open(std::size_t device) {
+void Side::open(std::size_t device) {
     int count = 0;
     ibv_device** const list = made("list devices", verbs_.get_device_list(&count));
     if (device >= static_cast<std::size_t>(count)) throw UsageError("expected two HCAs or more, found fewer");
@@ -95,12 +95,12 @@ void VerbsSide::open(std::size_t device) {
     ethernet_ = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
-void VerbsSide::modify(ibv_qp_attr& attr, ibv_qp_state state, int mask) {
+void Side::modify(ibv_qp_attr& attr, ibv_qp_state state, int mask) {
     attr.qp_state = state;
     check("connect the queue pair", verbs_.modify_qp(qp_, &attr, mask | IBV_QP_STATE));
 }
 
-void VerbsSide::connect() {
+void Side::connect() {
     write_all(socket_, &own_, sizeof own_);
     read_all(socket_, &other_, sizeof other_);
     ibv_qp_attr attr{};
@@ -126,7 +126,7 @@ void VerbsSide::connect() {
     meet();
 }
 
-void VerbsSide::post_receive(std::size_t length) {
+void Side::post_receive(std::size_t length) {
     ibv_sge sge{own_.memory, static_cast<std::uint32_t>(length), mr_->lkey};
     ibv_recv_wr wr{}, *bad = nullptr;
     wr.sg_list = &sge;
@@ -134,7 +134,7 @@ void VerbsSide::post_receive(std::size_t length) {
     check("post a receive", ibv_post_recv(qp_, &wr, &bad));
 }
 
-void VerbsSide::post_send(std::size_t length, std::uint32_t immediate) {
+void Side::post_send(std::size_t length, std::uint32_t immediate) {
     ibv_sge sge{own_.memory, static_cast<std::uint32_t>(length), mr_->lkey};
     ibv_send_wr wr{}, *bad = nullptr;
     wr.sg_list = &sge;
@@ -145,7 +145,7 @@ void VerbsSide::post_send(std::size_t length, std::uint32_t immediate) {
     check("post a send", ibv_post_send(qp_, &wr, &bad));
 }
 
-void VerbsSide::post_rdma(ibv_wr_opcode opcode, std::size_t length) {
+void Side::post_rdma(ibv_wr_opcode opcode, std::size_t length) {
     ibv_sge sge{own_.memory, static_cast<std::uint32_t>(length), mr_->lkey};
     ibv_send_wr wr{}, *bad = nullptr;
     wr.sg_list = &sge;
@@ -157,7 +157,7 @@ void VerbsSide::post_rdma(ibv_wr_opcode opcode, std::size_t length) {
     check("post a request", ibv_post_send(qp_, &wr, &bad));
 }
 
-ibv_wc VerbsSide::wait() {
+ibv_wc Side::wait() {
     ibv_wc wc{};
     const auto limit = std::chrono::steady_clock::now() + patience;
     for (unsigned polls = 1; ibv_poll_cq(cq_, 1, &wc) == 0; ++polls) {
@@ -170,19 +170,19 @@ ibv_wc VerbsSide::wait() {
     return wc;
 }
 
-void VerbsSide::meet() {
+void Side::meet() {
     tell(0);
     (void)hear();
 }
 
-void VerbsSide::tell(std::uint64_t value) {
+void Side::tell(std::uint64_t value) {
     write_all(socket_, &value, sizeof value);
 }
 
-std::uint64_t VerbsSide::hear() {
+std::uint64_t Side::hear() {
     std::uint64_t value = 0;
     read_all(socket_, &value, sizeof value);
     return value;
 }
 
-}  // namespace loom::cli
+}  // namespace loom::verbs

@@ -1,7 +1,7 @@
 // loom demo, the fabric: made, routed twice, broken and repaired, ranks mapped.
 #include <chrono>
 
-#include "cli/demo.hpp"
+#include "cli/demo/demo.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/plot.hpp"
 #include "loom/base/progress.hpp"

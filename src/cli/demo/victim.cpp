@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "cli/demo.hpp"
-#include "cli/managed.hpp"
+#include "cli/demo/demo.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/plot.hpp"
+#include "loom/report/managed.hpp"
 #include "loom/sim/suffering.hpp"
 
 namespace loom::cli {
@@ -109,7 +109,7 @@ std::pair<Series, Series> curves(const char* name, const sim::Recording& recordi
 }
 
 // The first decisions that changed something.
-std::vector<std::string> first_changes(const ManagedRun& run, const fabric::Fabric& fabric,
+std::vector<std::string> first_changes(const report::ManagedRun& run, const fabric::Fabric& fabric,
                                        const manager::Settings& settings, std::size_t most) {
     std::vector<std::string> lines;
     for (const manager::Decision& decision : run.decisions)
@@ -168,8 +168,8 @@ void demo_victim(Demo& demo) {
         switches.threshold = regime.threshold;
         switches.marking_rate = regime.marking_rate;
         std::optional<manager::Settings> settings;
-        if (regime.policy != nullptr) set(settings.emplace(scenario_settings(*setup)), "policy", regime.policy);
-        const ManagedRun run = play_managed(*setup, settings, {.sample = setup->sample});
+        if (regime.policy != nullptr) set(settings.emplace(report::scenario_settings(*setup)), "policy", regime.policy);
+        const report::ManagedRun run = report::play_managed(*setup, settings, {.sample = setup->sample});
         if (run.recording.state != sim::State::finished)
             throw Error("the demo's scenario did not finish: " + std::string(to_string(run.recording.state)));
         const Fared fared = judge(run.recording);

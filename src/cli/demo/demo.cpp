@@ -1,5 +1,5 @@
 // loom demo: everything once, small, with a report at the end.
-#include "cli/demo.hpp"
+#include "cli/demo/demo.hpp"
 
 #include <chrono>
 #include <memory>

@@ -1,7 +1,7 @@
 // The step of loom demo that runs a verbs program without an adapter.
 #include <bit>
 
-#include "cli/demo.hpp"
+#include "cli/demo/demo.hpp"
 #include "cli/verbs_bench.hpp"
 #include "loom/base/plot.hpp"
 
@@ -9,10 +9,10 @@ namespace loom::cli {
 
 namespace {
 
-std::string section_html(const std::vector<VerbsSpeed>& results) {
+std::string section_html(const std::vector<verbs::Speed>& results) {
     Series write{"RDMA write", {}}, read{"RDMA read", {}}, send{"send", {}};
     std::string rows;
-    for (const VerbsSpeed& result : results) {
+    for (const verbs::Speed& result : results) {
         const double x = std::countr_zero(result.size);  // sizes are powers of two
         write.points.emplace_back(x, result.write_gbs);
         read.points.emplace_back(x, result.read_gbs);
@@ -39,7 +39,7 @@ std::string section_html(const std::vector<VerbsSpeed>& results) {
 
 void demo_verbs(Demo& demo) {
     demo.heading("A verbs program on two software HCAs", {"loom verbs devices --hcas 2", "loom verbs bench"});
-    const std::vector<VerbsSpeed> results = bench_verbs({});
+    const std::vector<verbs::Speed> results = bench_verbs({});
     demo.show(speed_table(results));
     demo.say(
         "   One process on loom0, one on loom1, and every byte compared. `loom verbs run -- PROGRAM` does the same "

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "cli/demo.hpp"
+#include "cli/demo/demo.hpp"
 #include "cli/ranks.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"

@@ -1,21 +1,23 @@
-// One end of loom verbs bench: an RC queue pair on one HCA, its memory, and a socket to the other end's process.
+// One end of a measurement: an RC queue pair on one HCA, its memory, and a socket to the other end's process.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
 #include "loom/verbs/functions.hpp"
 
-namespace loom::cli {
+namespace loom::verbs {
 
 // Everything throws loom::Error; what the other end does not answer within seconds is an error too.
-class VerbsSide {
+class Side {
 public:
     // Device number `device` of the list, `bytes` of registered memory.
-    VerbsSide(const verbs::Functions& verbs, std::size_t device, std::size_t bytes, int socket);
-    ~VerbsSide();
-    VerbsSide(const VerbsSide&) = delete;
-    VerbsSide& operator=(const VerbsSide&) = delete;
+    Side(const Functions& verbs, std::size_t device, std::size_t bytes, int socket);
+    ~Side();
+    Side(const Side&) = delete;
+    Side& operator=(const Side&) = delete;
 
     void connect();  // both sides call it
 
@@ -44,7 +46,7 @@ private:
     void open(std::size_t device);
     void modify(ibv_qp_attr& attr, ibv_qp_state state, int mask);
 
-    const verbs::Functions& verbs_;
+    const Functions& verbs_;
     int socket_;
     std::string device_;
     std::vector<std::uint8_t> memory_;
@@ -57,4 +59,4 @@ private:
     bool ethernet_ = false;
 };
 
-}  // namespace loom::cli
+}  // namespace loom::verbs
