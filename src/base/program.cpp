@@ -13,7 +13,6 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/settings.hpp"
-#include "loom/base/settings.hpp"
 
 namespace loom {
 
