@@ -8,6 +8,7 @@
 #include "coll/algorithms/families.hpp"
 #include "coll/whole.hpp"
 #include "loom/base/error.hpp"
+#include "loom/coll/mpi_operations.hpp"
 
 namespace loom::coll {
 namespace {
@@ -40,17 +41,16 @@ constexpr std::array<Known, collectives> known{{
     {"neighbour_alltoallv", neighbour_alltoallvs},
 }};
 
-// MPI's names for what has another here.
-std::string_view plain(std::string_view name) {
-    if (name == "bcast") return "broadcast";
-    if (name == "alltoallw") return "alltoallv";
-    if (name == "neighbor_allgather") return "neighbour_allgather";
-    if (name == "neighbor_allgatherv") return "neighbour_allgatherv";
-    if (name == "neighbor_alltoall") return "neighbour_alltoall";
-    if (name == "neighbor_alltoallv" || name == "neighbor_alltoallw" || name == "neighbour_alltoallw")
-        return "neighbour_alltoallv";
-    return name;
-}
+struct MpiName {
+    std::string_view name;
+    Collective what;
+};
+constexpr MpiName mpi_names[] = {
+#define LOOM_MPI_NAME(OPERATION, NAME, WHAT) {#OPERATION, Collective::WHAT},
+    LOOM_MPI_COLLECTIVES(LOOM_MPI_NAME)
+#undef LOOM_MPI_NAME
+        {"neighbour_alltoallw", Collective::neighbour_alltoallv},  // neither MPI's spelling nor a collective of its own
+};
 
 void check(const Algorithm& algorithm, const Group& group, const Call& call) {
     if (algorithm.what != call.what)
@@ -68,9 +68,11 @@ std::string_view to_string(Collective what) {
 }
 
 Collective parse_collective(std::string_view name) {
+    for (const MpiName& each : mpi_names)
+        if (each.name == name) return each.what;
     std::string names;
     for (std::size_t i = 0; i < known.size(); ++i) {
-        if (known[i].name == plain(name)) return static_cast<Collective>(i);
+        if (known[i].name == name) return static_cast<Collective>(i);
         names += fmt::format("{}{}", i == 0 ? "" : ", ", known[i].name);
     }
     throw UsageError(fmt::format("there is no collective '{}'; there are {}", name, names));
@@ -118,52 +120,49 @@ Plan make_plan(const Algorithm& algorithm, const Group& group, const Call& call,
     return writer.finish();
 }
 
-// Takes what a writer took down right into the whole: no schedule is built for each rank.
-class WholeSchedule {
-public:
-    explicit WholeSchedule(std::uint32_t ranks) : builder_(ranks) {}
-    // What one rank has; the writer's memory serves the next.
-    void add(Writer& writer) {
-        for (const traffic::Op& op : writer.ops_) builder_.add(writer.me_, op);
-        for (std::size_t i = 0; i < writer.ops_.size(); ++i) {
-            const Places& places = writer.places_[i];
-            const Place& memory = writer.ops_[i].kind == traffic::OpKind::send ? places.from : places.to;
-            in_scratch_.push_back(memory.buffer == Buffer::scratch);
-        }
-        for (const Writer::Edge& edge : writer.edges_) builder_.require(writer.me_, edge.later, edge.earlier);
-        writer.ops_.clear();
-        writer.places_.clear();
-        writer.edges_.clear();
-        writer.scratch_ = 0;
-        ++writer.me_.value;
-    }
-    Whole finish() { return {builder_.build(), std::move(in_scratch_)}; }
-
-private:
-    traffic::ScheduleBuilder builder_;
-    std::vector<std::uint8_t> in_scratch_;
-};
-
 traffic::Schedule whole_schedule(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of,
                                  const Tuning& tuning) {
     return whole(algorithm, group, call_of, tuning).schedule;
 }
 
 Whole whole(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of, const Tuning& tuning) {
+    WholeBuilder builder;
+    (void)builder.build(algorithm, group, call_of, tuning);
+    return builder.take();
+}
+
+const Whole& WholeBuilder::build(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of,
+                                 const Tuning& tuning) {
     if (call_of.size() != 1 && call_of.size() != group.size)
         throw UsageError(
             fmt::format("a schedule of {} ranks needs one call or as many, not {}", group.size, call_of.size()));
-    WholeSchedule parts(group.size);
+    builder_.reset(group.size);
+    writer_.clear();
+    whole_.in_scratch.clear();
+    writer_.ranks_ = group.size;
     Group one = group;
-    Writer writer(group.size, Rank{0});
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
         const Call& call = call_of[call_of.size() == 1 ? 0 : rank];
-        one.me = Rank{rank};
+        one.me = writer_.me_ = Rank{rank};
         check(algorithm, one, call);
-        algorithm.write(one, call, tuning, writer);
-        parts.add(writer);
+        algorithm.write(one, call, tuning, writer_);
+        take_part();
     }
-    return parts.finish();
+    builder_.build_into(whole_.schedule);
+    return whole_;
+}
+
+// What the writer took down goes right into the whole: no schedule is built for each rank.
+void WholeBuilder::take_part() {
+    const Rank me = writer_.me_;
+    for (const traffic::Op& op : writer_.ops_) builder_.add(me, op);
+    for (std::size_t i = 0; i < writer_.ops_.size(); ++i) {
+        const Places& places = writer_.places_[i];
+        const Place& memory = writer_.ops_[i].kind == traffic::OpKind::send ? places.from : places.to;
+        whole_.in_scratch.push_back(memory.buffer == Buffer::scratch);
+    }
+    for (const Writer::Edge& edge : writer_.edges_) builder_.require(me, edge.later, edge.earlier);
+    writer_.clear();
 }
 
 }  // namespace loom::coll

@@ -112,7 +112,7 @@ public:
 
 private:
     void add(const Algorithm& algorithm, const Tuning& tuning) {
-        Candidate each{&algorithm, tuning, never, 0, false, {}, {}};
+        Candidate each{&algorithm, tuning, never, 0, false, {}, {}, {}};
         each.walked = !large_ || predictor_.operations_in_whole(algorithm, tuning) <=
                                      (tuning == Tuning{} ? always_walked : always_walked_tuned);
         each.predicted = each.walked ? predictor_.walk_whole(algorithm, tuning)

@@ -18,8 +18,7 @@ struct Candidate {
     std::uint64_t operations = 0;  // of all ranks, about
     bool walked = false;           // the schedule of all ranks; else it is taken from smaller groups of the same kind
     // Known where a rule of preferences.hpp asked for them:
-    std::optional<std::int64_t> rounds;
-    std::optional<Effort> effort;
+    std::optional<std::int64_t> rounds, depth, work;  // as Predictor has them
 };
 
 // The quickest first. Schedules of up to most_walked ranks are walked as they are. So are those of more that have few

@@ -21,10 +21,6 @@ Time between(Clock::time_point a, Clock::time_point b) {
     return Time{std::chrono::duration_cast<std::chrono::nanoseconds>(b - a).count() * 1000};
 }
 
-std::int64_t per_byte(Time time, std::uint64_t bytes) {
-    return std::max<std::int64_t>(0, time.ps / static_cast<std::int64_t>(bytes));
-}
-
 std::span<const std::byte> bytes_of(const Command& command) {
     return std::as_bytes(std::span(&command, 1));
 }
@@ -166,7 +162,7 @@ std::int64_t cost_of(Work work, std::uint64_t bytes) {
         work();
         times.push_back(between(begin, Clock::now()));
     }
-    return std::max<std::int64_t>(1, per_byte(typical(times), bytes));
+    return std::max<std::int64_t>(1, cost_of_byte(typical(times), bytes));
 }
 
 model::LocalCosts local_costs(std::size_t count) {
@@ -269,9 +265,10 @@ std::optional<model::Charges> measure(Talk& talk) {
         }
         Meter meter(talk, Rank{near[near.size() / 2]});
         charges.way = costs_of_way(meter, {Way::near, crowded, clock_cost(), round_trip}, charges.free);
-        charges.cold->large_byte = per_byte(Time{meter.trip(1, cold_message, 3, false).whole.ps / 2}, cold_message);
-        charges.cold->shared_byte = std::min(
-            charges.cold->large_byte, per_byte(Time{meter.trip(1, cold_message, 3, true).whole.ps / 2}, cold_message));
+        charges.cold->large_byte = cost_of_byte(Time{meter.trip(1, cold_message, 3, false).whole.ps / 2}, cold_message);
+        charges.cold->shared_byte =
+            std::min(charges.cold->large_byte,
+                     cost_of_byte(Time{meter.trip(1, cold_message, 3, true).whole.ps / 2}, cold_message));
     }
     if (!far.empty()) {
         Meter meter(talk, Rank{far[0]});

@@ -52,12 +52,16 @@ Plan Writer::finish() {
     for (const traffic::Op& op : ops_) builder.add(me_, op);
     for (const Edge& edge : edges_) builder.require(me_, edge.later, edge.earlier);
     Plan plan{builder.build(), std::move(places_), scratch_, me_, multicast_};
+    clear();
+    return plan;
+}
+
+void Writer::clear() {
     ops_.clear();
     places_.clear();
     edges_.clear();
     scratch_ = 0;
     multicast_ = false;
-    return plan;
 }
 
 }  // namespace loom::coll

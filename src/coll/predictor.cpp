@@ -12,6 +12,7 @@ namespace loom::coll {
 namespace {
 
 constexpr std::uint64_t most_segments = 8;  // that are walked
+constexpr std::size_t most_kept = 256;      // operations of a schedule that is kept
 
 // value * by / of, for values below some days and `of` below some MiB.
 std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
@@ -82,37 +83,68 @@ std::int64_t Predictor::goes_on(std::span<const Point> points, std::size_t steps
            scaled(for_ranks, group_.size - now.ranks, more);
 }
 
-std::uint64_t Predictor::operations_in(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent) const {
+std::uint64_t Predictor::operations_in(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent) {
     return typical_part(algorithm, tuning, extent, known_segments(tuning)).all;
 }
 
-std::uint64_t Predictor::operations_in_whole(const Algorithm& algorithm, const Tuning& tuning) const {
+std::uint64_t Predictor::operations_in_whole(const Algorithm& algorithm, const Tuning& tuning) {
     return operations_in(algorithm, tuning, whole_);
 }
 
-std::int64_t Predictor::rounds(const Algorithm& algorithm, const Tuning& tuning) const {
+std::int64_t Predictor::rounds(const Algorithm& algorithm, const Tuning& tuning) {
     model::Charges one = a_message_is_one();
     one.local = {0, 0, Time{}};
-    const Alike model(group_, call_, whole_, std::min(bytes_, usual_segment));
-    return model::walk(whole(algorithm, model.group(), model.calls(), tuning).schedule, one).finish().ps;
+    const Whole* all = whole_of(algorithm, tuning, whole_, std::min(bytes_, usual_segment));
+    return all == nullptr ? never.ps : model::walk(all->schedule, one).finish().ps;
 }
 
-Effort Predictor::effort(const Algorithm& algorithm, const Tuning& tuning) const {
-    Extent extent = whole_;
-    while (ranks_in(extent) > most_walked && thinned(extent, 2) != extent) extent = thinned(extent, 2);
-    const Alike model(group_, call_, extent, std::min(bytes_, usual_segment));
-    if (!algorithm.fits(model.group(), model.call())) return {never.ps, never.ps};
-    const traffic::Schedule schedule = whole(algorithm, model.group(), model.calls(), tuning).schedule;
-    Effort effort{model::walk(schedule, a_message_is_one()).finish().ps, 0};
-    if (bytes_ <= charges_.way.limit) return effort;
-    for (const traffic::Op& op : schedule.ops()) {
+std::int64_t Predictor::depth(const Algorithm& algorithm, const Tuning& tuning) {
+    const Whole* all = whole_of_few(algorithm, tuning);
+    return all == nullptr ? never.ps : model::walk(all->schedule, a_message_is_one()).finish().ps;
+}
+
+std::int64_t Predictor::work(const Algorithm& algorithm, const Tuning& tuning) {
+    const Whole* all = whole_of_few(algorithm, tuning);
+    if (all == nullptr) return never.ps;
+    if (bytes_ <= charges_.way.limit) return 0;
+    std::int64_t work = 0;
+    for (const traffic::Op& op : all->schedule.ops()) {
         const auto amount = static_cast<std::int64_t>(op.amount);
         if (op.kind == traffic::OpKind::send)
-            effort.work += amount * (charges_.way.large.send_byte + charges_.way.large.take_byte);
-        if (op.kind == traffic::OpKind::copy) effort.work += amount * charges_.local.copy;
-        if (op.kind == traffic::OpKind::reduce) effort.work += amount * charges_.local.reduce;
+            work += amount * (charges_.way.large.send_byte + charges_.way.large.take_byte);
+        if (op.kind == traffic::OpKind::copy) work += amount * charges_.local.copy;
+        if (op.kind == traffic::OpKind::reduce) work += amount * charges_.local.reduce;
     }
-    return effort;
+    return work;
+}
+
+const Alike& Predictor::alike(const Extent& extent, std::uint64_t bytes) {
+    if (!alike_ || alike_extent_ != extent || alike_bytes_ != bytes) {
+        alike_.emplace(group_, call_, extent, bytes);
+        alike_extent_ = extent;
+        alike_bytes_ = bytes;
+    }
+    return *alike_;
+}
+
+// Null where the algorithm does not fit. Stays until the next call. What is small is kept: rules ask for it once more.
+const Whole* Predictor::whole_of(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                 std::uint64_t bytes) {
+    if (extent == whole_)
+        for (const Built& each : built_)
+            if (each.algorithm == &algorithm && each.tuning == tuning && each.bytes == bytes) return &each.whole;
+    const Alike& model = alike(extent, bytes);
+    if (!algorithm.fits(model.group(), model.call())) return nullptr;
+    const Whole& all = builder_.build(algorithm, model.group(), model.calls(), tuning);
+    if (extent != whole_ || bytes > usual_segment || all.schedule.size() > most_kept) return &all;
+    return &built_.emplace_back(&algorithm, tuning, bytes, all).whole;
+}
+
+// Of a smaller group where this one is large, and of a segment where the message is long.
+const Whole* Predictor::whole_of_few(const Algorithm& algorithm, const Tuning& tuning) {
+    Extent extent = whole_;
+    while (ranks_in(extent) > most_walked && thinned(extent, 2) != extent) extent = thinned(extent, 2);
+    return whole_of(algorithm, tuning, extent, std::min(bytes_, usual_segment));
 }
 
 // The bytes of as many segments as are walked.
@@ -125,14 +157,14 @@ std::uint32_t Predictor::ranks_in(const Extent& extent) const {
                                       (std::uint64_t{whole_.hosts} * whole_.inside));
 }
 
-bool Predictor::fits(const Algorithm& algorithm, const Extent& extent) const {
-    const Alike model(group_, call_, extent, bytes_);
+bool Predictor::fits(const Algorithm& algorithm, const Extent& extent) {
+    const Alike& model = alike(extent, bytes_);
     return algorithm.fits(model.group(), model.call());
 }
 
 Predictor::Part Predictor::typical_part(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
-                                        std::uint64_t bytes) const {
-    const Alike model(group_, call_, extent, bytes);
+                                        std::uint64_t bytes) {
+    const Alike& model = alike(extent, bytes);
     if (!algorithm.fits(model.group(), model.call())) return {};
     const auto schedule_of = [&](Rank rank) {
         Group group = model.group();
@@ -162,14 +194,15 @@ Time Predictor::for_extent(const Algorithm& algorithm, const Tuning& tuning, con
 }
 
 Time Predictor::walk_one(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent, std::uint64_t bytes) {
-    const Alike model(group_, call_, extent, bytes);
-    if (!algorithm.fits(model.group(), model.call())) return never;
-    const Whole all = whole(algorithm, model.group(), model.calls(), tuning);
-    operations_ += all.schedule.size();
-    last_ = std::max<std::uint64_t>(last_, all.schedule.size());
+    const Whole* all = whole_of(algorithm, tuning, extent, bytes);
+    if (all == nullptr) return never;
+    const traffic::Schedule& schedule = all->schedule;
+    const Group& group = alike(extent, bytes).group();
+    operations_ += schedule.size();
+    last_ = std::max<std::uint64_t>(last_, schedule.size());
     const std::uint64_t times = std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1);
-    const model::Charges charges = model::for_working_set(charges_, times * working_set(all.schedule, model.group()));
-    return model::walk(all.schedule, charges, model.group().hosts, all.in_scratch).finish();
+    const model::Charges charges = model::for_working_set(charges_, times * working_set(schedule, group));
+    return model::walk(schedule, charges, group.hosts, all->in_scratch).finish();
 }
 
 // Bytes that a core of the first host works on: what is written, and as much that is read for it.

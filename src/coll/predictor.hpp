@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "coll/alike.hpp"
+#include "coll/whole.hpp"
 #include "loom/base/time.hpp"
 #include "loom/coll/algorithm.hpp"
 #include "loom/model/walk.hpp"
@@ -14,12 +17,6 @@ namespace loom::coll {
 
 // Ranks of the largest groups whose schedules are all walked as they are.
 inline constexpr std::uint32_t most_walked = 8;
-
-// What a schedule makes ranks do, whatever that costs.
-struct Effort {
-    std::int64_t depth = 0;  // messages one after another, from the first to the last, and local work between them
-    std::int64_t work = 0;   // of the bytes of large messages, on all cores together
-};
 
 // What it is given must outlive it. Integers throughout, and of the call only what all ranks know: the same on every
 // rank.
@@ -43,14 +40,19 @@ public:
     [[nodiscard]] Time sketch(const Algorithm& algorithm, const Tuning& tuning, std::uint64_t most);
 
     // Of all ranks, about.
-    [[nodiscard]] std::uint64_t operations_in_whole(const Algorithm& algorithm, const Tuning& tuning) const;
+    [[nodiscard]] std::uint64_t operations_in_whole(const Algorithm& algorithm, const Tuning& tuning);
     [[nodiscard]] std::uint64_t operations_of_last() const { return last_; }     // of what was predicted last
     [[nodiscard]] std::size_t operations_walked() const { return operations_; }  // for all predictions so far
 
-    // Messages one after another, from the first to the last. Of a segment where the message is long.
-    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning) const;
-    // Of a smaller group where this one is large, and of a segment where the message is long.
-    [[nodiscard]] Effort effort(const Algorithm& algorithm, const Tuning& tuning) const;
+    // What a schedule makes ranks do, whatever that costs. Of a segment where the message is long; but for rounds(), of
+    // a smaller group where this one is large. `never` in picoseconds where the algorithm does not fit that.
+    //
+    // Messages one after another, from the first to the last.
+    [[nodiscard]] std::int64_t rounds(const Algorithm& algorithm, const Tuning& tuning);
+    // The same, and local work between them.
+    [[nodiscard]] std::int64_t depth(const Algorithm& algorithm, const Tuning& tuning);
+    // With the bytes of large messages, on all cores together.
+    [[nodiscard]] std::int64_t work(const Algorithm& algorithm, const Tuning& tuning);
 
 private:
     struct Part {
@@ -67,16 +69,20 @@ private:
     [[nodiscard]] std::int64_t goes_on(std::span<const Point> points, std::size_t steps, Growth growth) const;
     [[nodiscard]] std::uint64_t known_segments(const Tuning& tuning) const;
     [[nodiscard]] std::uint32_t ranks_in(const Extent& extent) const;
-    [[nodiscard]] bool fits(const Algorithm& algorithm, const Extent& extent) const;
+    [[nodiscard]] bool fits(const Algorithm& algorithm, const Extent& extent);
     [[nodiscard]] Part typical_part(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
-                                    std::uint64_t bytes) const;
-    [[nodiscard]] std::uint64_t operations_in(const Algorithm& algorithm, const Tuning& tuning,
-                                              const Extent& extent) const;
+                                    std::uint64_t bytes);
+    [[nodiscard]] std::uint64_t operations_in(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent);
     [[nodiscard]] Time for_extent(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
                                   std::uint64_t bytes);
     [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
                                 std::uint64_t bytes);
     [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group) const;
+
+    [[nodiscard]] const Alike& alike(const Extent& extent, std::uint64_t bytes);
+    [[nodiscard]] const Whole* whole_of(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
+                                        std::uint64_t bytes);
+    [[nodiscard]] const Whole* whole_of_few(const Algorithm& algorithm, const Tuning& tuning);
 
     const Group& group_;
     const Call& call_;
@@ -85,6 +91,19 @@ private:
     Extent whole_;
     std::size_t operations_ = 0;
     std::uint64_t last_ = 0;
+
+    // What was made last is often wanted again.
+    std::optional<Alike> alike_;
+    Extent alike_extent_;
+    std::uint64_t alike_bytes_ = 0;
+    WholeBuilder builder_;
+    struct Built {
+        const Algorithm* algorithm;
+        Tuning tuning;
+        std::uint64_t bytes;
+        Whole whole;
+    };
+    std::vector<Built> built_;  // small schedules of the whole group
 };
 
 }  // namespace loom::coll

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "coll/algorithms/parts.hpp"
@@ -19,14 +20,20 @@ bool share_cores(const Predictor& predictor) {
     return predictor.takes_turns() && !are_two_of_a_host(predictor);
 }
 
-// Schedules are walked once for a candidate, whichever rules ask and how often.
-std::int64_t rounds_of(const Predictor& predictor, Candidate& each) {
-    if (!each.rounds) each.rounds = predictor.rounds(*each.algorithm, each.tuning);
-    return *each.rounds;
+// What a candidate's schedule tells is found out once, whichever rules ask and how often.
+std::int64_t known(std::optional<std::int64_t>& known, Predictor& predictor, const Candidate& each,
+                   std::int64_t (Predictor::*ask)(const Algorithm&, const Tuning&)) {
+    if (!known) known = (predictor.*ask)(*each.algorithm, each.tuning);
+    return *known;
 }
-const Effort& effort_of(const Predictor& predictor, Candidate& each) {
-    if (!each.effort) each.effort = predictor.effort(*each.algorithm, each.tuning);
-    return *each.effort;
+std::int64_t rounds_of(Predictor& predictor, Candidate& each) {
+    return known(each.rounds, predictor, each, &Predictor::rounds);
+}
+std::int64_t depth_of(Predictor& predictor, Candidate& each) {
+    return known(each.depth, predictor, each, &Predictor::depth);
+}
+std::int64_t work_of(Predictor& predictor, Candidate& each) {
+    return known(each.work, predictor, each, &Predictor::work);
 }
 
 bool is_cut(const Predictor& predictor, const Candidate& each) {
@@ -35,22 +42,22 @@ bool is_cut(const Predictor& predictor, const Candidate& each) {
     return longest > (each.tuning.segment != 0 ? each.tuning.segment : usual);
 }
 
-Score by_cuts(const Predictor& predictor, Candidate& each) {
+Score by_cuts(Predictor& predictor, Candidate& each) {
     return {is_cut(predictor, each) ? 1 : 0, 0};
 }
-Score by_rounds_and_operations(const Predictor& predictor, Candidate& each) {
+Score by_rounds_and_operations(Predictor& predictor, Candidate& each) {
     return {rounds_of(predictor, each), each.operations};
 }
-Score by_depth_and_operations(const Predictor& predictor, Candidate& each) {
-    return {effort_of(predictor, each).depth, each.operations};
+Score by_depth_and_operations(Predictor& predictor, Candidate& each) {
+    return {depth_of(predictor, each), each.operations};
 }
-Score by_work(const Predictor& predictor, Candidate& each) {
-    return {effort_of(predictor, each).work, 0};
+Score by_work(Predictor& predictor, Candidate& each) {
+    return {work_of(predictor, each), 0};
 }
-Score by_depth(const Predictor& predictor, Candidate& each) {
-    return {effort_of(predictor, each).depth, 0};
+Score by_depth(Predictor& predictor, Candidate& each) {
+    return {depth_of(predictor, each), 0};
 }
-Score by_operations(const Predictor&, Candidate& each) {
+Score by_operations(Predictor&, Candidate& each) {
     return {0, each.operations};
 }
 
@@ -129,7 +136,7 @@ bool is_preferred(const Preference& rule, const Score& score, const Score& least
 // The candidates that are left, and in front of them the one that would be taken.
 class Field {
 public:
-    Field(const Predictor& predictor, std::vector<Candidate>& all)
+    Field(Predictor& predictor, std::vector<Candidate>& all)
         : predictor_(predictor), all_(all), left_(all.size()), quickest_(all.front().predicted) {}
 
     // Leaves only what the rule prefers of all, unless something else is much quicker.
@@ -174,7 +181,7 @@ public:
     }
 
 private:
-    const Predictor& predictor_;
+    Predictor& predictor_;
     std::vector<Candidate>& all_;
     std::size_t left_;
     Time quickest_;
@@ -187,8 +194,7 @@ std::span<const Preference> preferences() {
     return rules;
 }
 
-const Preference* apply(std::span<const Preference> rules_to_apply, const Predictor& predictor,
-                        std::vector<Candidate>& all) {
+const Preference* apply(std::span<const Preference> rules_to_apply, Predictor& predictor, std::vector<Candidate>& all) {
     Field field(predictor, all);
     const Preference* decided = nullptr;
     const auto apply_those = [&](bool among_near, auto prefer) {

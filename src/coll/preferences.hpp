@@ -19,13 +19,13 @@ struct Score {
     friend auto operator<=>(const Score&, const Score&) = default;
 };
 
-// tests/coll/preferences_test.cpp has a case for each by its name, which another choice answers without it.
+// Each has a case of its name in tests/coll/preferences_test.cpp: a call that gets another algorithm without the rule.
 struct Preference {
     std::string_view name;
     std::string_view reason;  // one line for explain: what predictions do not see
     std::string_view figure;  // what was measured, and where
     bool (*applies)(const Predictor&);
-    Score (*score)(const Predictor&, Candidate&);
+    Score (*score)(Predictor&, Candidate&);
     // What has the least score is preferred, unless something else is predicted to be this many times as quick. 0: the
     // rule looks only at those within an eighth of the quickest.
     std::int64_t unless_times = 0;
@@ -37,6 +37,6 @@ struct Preference {
 
 // Moves what is taken to the front; the others follow by time. `all` has the quickest first. Returns the last rule that
 // changed what is taken; null when the quickest is.
-const Preference* apply(std::span<const Preference> rules, const Predictor& predictor, std::vector<Candidate>& all);
+const Preference* apply(std::span<const Preference> rules, Predictor& predictor, std::vector<Candidate>& all);
 
 }  // namespace loom::coll

@@ -8,11 +8,11 @@ namespace {
 
 constexpr std::uint64_t large_1 = 64 * 1024, large_2 = 512 * 1024;
 
-std::int64_t per_byte(Time time, std::uint64_t bytes) {
+}  // namespace
+
+std::int64_t cost_of_byte(Time time, std::uint64_t bytes) {
     return std::max<std::int64_t>(0, time.ps / static_cast<std::int64_t>(bytes));
 }
-
-}  // namespace
 
 model::WayCosts costs_of_way(Trips& meter, const Circumstances& about, std::uint32_t& free) {
     const Way way = about.way;
@@ -47,9 +47,9 @@ model::WayCosts costs_of_way(Trips& meter, const Circumstances& about, std::uint
     if (limit >= 512) {
         const std::uint64_t bytes = std::min<std::uint64_t>(limit, 8192);
         const Trip eager = meter.trip(1, bytes, 17, false);
-        const std::int64_t total = per_byte(Time{(eager.whole - one.whole).ps / 2}, bytes);
+        const std::int64_t total = cost_of_byte(Time{(eager.whole - one.whole).ps / 2}, bytes);
         // The call of a send is the time of one core, with nobody's turns in it; the other end copies as much.
-        small.send_byte = per_byte(eager.first - one.first, bytes);
+        small.send_byte = cost_of_byte(eager.first - one.first, bytes);
         if (way == Way::far)
             small.gap_byte = std::max<std::int64_t>(total - small.send_byte, 0);
         else
@@ -58,7 +58,7 @@ model::WayCosts costs_of_way(Trips& meter, const Circumstances& about, std::uint
 
     const std::uint64_t shorter = limit < large_1 ? large_1 : 2 * large_1;  // the way of large ones
     const Trip large = meter.trip(1, shorter, 9, false), larger = meter.trip(1, large_2, 7, false);
-    const std::int64_t byte = per_byte(Time{(larger.whole - large.whole).ps / 2}, large_2 - shorter);
+    const std::int64_t byte = cost_of_byte(Time{(larger.whole - large.whole).ps / 2}, large_2 - shorter);
     // One wire carries both: what it lets pass in a burst is not its rate.
     if (way == Way::far) small.gap_byte = std::max(small.gap_byte, byte);
     costs.large = small;
@@ -71,7 +71,7 @@ model::WayCosts costs_of_way(Trips& meter, const Circumstances& about, std::uint
     costs.ready = way == Way::near && about.crowded ? Time{} : half;
     if (way == Way::near) {
         const Trip shared = meter.trip(1, large_1, 9, true), longer = meter.trip(1, large_2, 7, true);
-        costs.shared_byte = std::min(per_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
+        costs.shared_byte = std::min(cost_of_byte(Time{(longer.whole - shared.whole).ps / 2}, large_2 - large_1), byte);
         costs.copying = model::Copying::by_fewer;
         // Two copies, each of which touches memory that another core wrote last.
         small.send_byte = std::max(small.send_byte, costs.shared_byte);

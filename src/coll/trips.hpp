@@ -35,6 +35,9 @@ struct Circumstances {
     Time round_trip{};     // of a small message, where a single partner's tells too little; 0: that one's
 };
 
+// Of so many in that time: picoseconds, not below 0.
+[[nodiscard]] std::int64_t cost_of_byte(Time time, std::uint64_t bytes);
+
 // `free` is how many messages leave as fast as the core posts them.
 [[nodiscard]] model::WayCosts costs_of_way(Trips& meter, const Circumstances& about, std::uint32_t& free);
 

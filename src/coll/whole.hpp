@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "loom/coll/algorithm.hpp"
+#include "loom/coll/plan.hpp"
+#include "loom/traffic/schedule.hpp"
 
 namespace loom::coll {
 
@@ -13,7 +16,23 @@ struct Whole {
     traffic::Schedule schedule;
     std::vector<std::uint8_t> in_scratch;  // by operation: a send from scratch memory or a receive into it
 };
-// As whole_schedule().
+// Builds one after another in the same memory.
+class WholeBuilder {
+public:
+    // As whole_schedule(). Stays until the next call.
+    [[nodiscard]] const Whole& build(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of,
+                                     const Tuning& tuning);
+    // What was built last.
+    [[nodiscard]] Whole take() { return std::move(whole_); }
+
+private:
+    void take_part();
+
+    traffic::ScheduleBuilder builder_{0};
+    Writer writer_{0, Rank{0}};
+    Whole whole_;
+};
+
 [[nodiscard]] Whole whole(const Algorithm& algorithm, const Group& group, std::span<const Call> call_of,
                           const Tuning& tuning);
 

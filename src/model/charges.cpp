@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "loom/model/walk.hpp"
-#include "loom/traffic/matching.hpp"
+#include "loom/traffic/playing.hpp"
 
 namespace loom::model {
 
@@ -58,22 +58,12 @@ Time Prediction::finish() const {
 }
 
 std::vector<std::string> trouble(const traffic::Schedule& schedule, const Prediction& prediction) {
-    constexpr std::size_t most_lines = 20;
-    std::vector<std::string> lines;
-    std::size_t more = 0;
+    std::vector<traffic::OpIndex> waiting;
     for (traffic::OpIndex op = 0; op < schedule.size() && !prediction.finished; ++op) {
         const Span& span = prediction.ops[op];
-        if (span.begin == never || span.end != never) continue;  // waits for one that is told of, or is complete
-        if (lines.size() == most_lines)
-            ++more;
-        else
-            lines.push_back(traffic::waiting_text(schedule, op));
+        if (span.begin != never && span.end == never) waiting.push_back(op);  // others wait for one of these
     }
-    if (more > 0) lines.push_back("and " + std::to_string(more) + " more");
-    if (prediction.untaken > 0)
-        lines.push_back((prediction.untaken == 1 ? "1 message" : std::to_string(prediction.untaken) + " messages") +
-                        " arrived that no receive takes");
-    return lines;
+    return traffic::trouble_text(schedule, waiting, prediction.untaken);
 }
 
 Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core) {

@@ -7,6 +7,8 @@
 #include <memory_resource>
 
 #include "loom/base/error.hpp"
+#include "loom/traffic/playing.hpp"
+#include "model/event_queue.hpp"
 
 namespace loom::model {
 
@@ -15,10 +17,6 @@ namespace {
 using traffic::Op;
 using traffic::OpIndex;
 using traffic::OpKind;
-
-Time per_byte(std::int64_t ps, std::uint64_t bytes) {
-    return Time{bytes == 0 ? 0 : ps * static_cast<std::int64_t>(bytes - 1)};
-}
 
 void check(const MessageCosts& m) {
     for (const Time time : {m.send, m.send_first, m.gap, m.latency, m.take})
@@ -159,10 +157,7 @@ private:
         core.worked = until;
     }
 
-    void push(const Event& event) {
-        events_.push_back(event);
-        std::push_heap(events_.begin(), events_.end(), std::greater<>{});
-    }
+    void push(const Event& event) { events_.push(event); }
     void put(Time time, What what, OpIndex op) { push({time, numbers_++, op, what}); }
     [[nodiscard]] std::uint32_t queue_of(std::uint32_t rank, const Op& op, std::uint32_t line) const {
         return (core_of(rank, op) * nics_ + op.nic) * lines + line;
@@ -214,7 +209,7 @@ private:
     std::pmr::vector<List> posted_{&memory_}, waiting_{&memory_};   // by receiver
     std::pmr::vector<std::pmr::vector<Waiting>> queues_{&memory_};  // those of the hosts last
     std::uint32_t first_of_hosts_ = 0;
-    std::pmr::vector<Event> events_{&memory_};
+    EventQueue<Event> events_{&memory_};
     std::pmr::vector<OpIndex> freed_{&memory_};
     std::uint64_t numbers_ = 0;
     std::size_t open_;
@@ -292,9 +287,7 @@ Time Walk::lend(OpIndex send) {
 Prediction Walk::run() {
     begin_freed();
     while (!events_.empty()) {
-        std::pop_heap(events_.begin(), events_.end(), std::greater<>{});
-        const Event event = events_.back();
-        events_.pop_back();
+        const Event event = events_.take();
         if (event.what == What::wake)
             wake(event);
         else
@@ -477,9 +470,7 @@ void Walk::finish_message(OpIndex send, Time now) {
 }
 
 bool Walk::fits(OpIndex send, OpIndex receive) const {
-    const Op& to = schedule_.op(receive);
-    return (to.peer == traffic::any_rank || to.peer.value == ops_[send].rank) &&
-           (to.tag == traffic::any_tag || to.tag == schedule_.op(send).tag);
+    return traffic::takes(schedule_.op(receive), Rank{ops_[send].rank}, schedule_.op(send).tag);
 }
 
 void Walk::append(List& list, OpIndex op) {
@@ -520,15 +511,8 @@ void Walk::release(OpIndex op, bool on_start, Time when) {
     }
 }
 
-// Operations that may now begin, rank by rank, sends before receives before the rest.
 void Walk::begin_freed() {
-    const auto order = [&](OpIndex op) {
-        const OpKind kind = schedule_.op(op).kind;
-        return std::uint64_t{ops_[op].rank} << 2 | (kind == OpKind::send ? 0u : kind == OpKind::receive ? 1u : 2u);
-    };
-    const auto is_before = [&](OpIndex a, OpIndex b) { return order(a) < order(b); };
-    if (!std::is_sorted(freed_.begin(), freed_.end(), is_before))
-        std::stable_sort(freed_.begin(), freed_.end(), is_before);
+    traffic::order_freed(freed_, schedule_, [&](OpIndex op) { return ops_[op].rank; });
     for (const OpIndex index : freed_) {
         const Op& op = schedule_.op(index);
         const std::uint32_t rank = ops_[index].rank;

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "loom/traffic/playing.hpp"
+
 namespace loom::sim {
 
 namespace {
-
-bool takes(const traffic::Op& receive, Rank from, std::uint32_t tag) {
-    return (receive.peer == traffic::any_rank || receive.peer == from) &&
-           (receive.tag == traffic::any_tag || receive.tag == tag);
-}
 
 // Picoseconds, so far from the end of time that sums cannot overflow.
 constexpr double longest_work = 4e18;
@@ -67,7 +64,7 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
             if (op.kind == OpKind::send) targets.push_back(op.peer.value);
             busy += duration(op, costs);
             if (op.kind != OpKind::receive) continue;
-            wild = wild || op.peer == traffic::any_rank || op.tag == traffic::any_tag;
+            wild = wild || traffic::takes_anything(op);
             keys.push_back({op.peer.value, op.tag});
         }
         if (busy > longest_work) throw Error(fmt::format("rank {} has work for more than 46 days", r));
@@ -139,7 +136,7 @@ bool Executor::post(Rank rank, OpIndex receive) {
         Wild& wild = wilds_[wild_of_[rank.value]];
         const Op& op = schedule_->op(receive);
         const auto early = std::find_if(wild.early.begin(), wild.early.end(),
-                                        [&](const Wild::Early& e) { return takes(op, e.from, e.tag); });
+                                        [&](const Wild::Early& e) { return traffic::takes(op, e.from, e.tag); });
         if (early == wild.early.end()) {
             wild.posted.push_back(receive);
             return false;
@@ -162,7 +159,7 @@ Executor::OpIndex Executor::match(Rank rank, Rank from, OpIndex send) {
         Wild& wild = wilds_[wild_of_[rank.value]];
         const std::uint32_t tag = schedule_->op(send).tag;
         const auto posted = std::find_if(wild.posted.begin(), wild.posted.end(),
-                                         [&](OpIndex r) { return takes(schedule_->op(r), from, tag); });
+                                         [&](OpIndex r) { return traffic::takes(schedule_->op(r), from, tag); });
         if (posted == wild.posted.end()) {
             wild.early.push_back({from, tag});
             return no_index;

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <vector>
 
+#include "loom/traffic/playing.hpp"
+
 namespace loom::traffic {
 namespace {
 
@@ -16,10 +18,6 @@ struct End {
     [[nodiscard]] auto channel() const { return std::tuple(from, to, tag); }
     friend auto operator<=>(const End&, const End&) = default;
 };
-
-bool takes_any(const Op& op) {
-    return op.kind == OpKind::receive && (op.peer == any_rank || op.tag == any_tag);
-}
 
 Rank rank_of(const Schedule& schedule, OpIndex op) {
     std::uint32_t low = 0, high = static_cast<std::uint32_t>(schedule.ranks());  // it is in [low, high)
@@ -47,10 +45,22 @@ std::string waiting_text(const Schedule& schedule, OpIndex index) {
                        op.amount, sends ? "to" : "from", peer, tag, sends ? "is never received" : "has no message");
 }
 
+std::vector<std::string> trouble_text(const Schedule& schedule, const std::vector<OpIndex>& waiting,
+                                      std::uint64_t untaken) {
+    constexpr std::size_t most_lines = 20;
+    std::vector<std::string> lines;
+    for (std::size_t i = 0; i < std::min(waiting.size(), most_lines); ++i)
+        lines.push_back(waiting_text(schedule, waiting[i]));
+    if (waiting.size() > most_lines) lines.push_back(fmt::format("and {} more", waiting.size() - most_lines));
+    if (untaken > 0)
+        lines.push_back(fmt::format("{} message{} arrived that no receive takes", untaken, untaken == 1 ? "" : "s"));
+    return lines;
+}
+
 Truncations find_truncations(const Schedule& schedule) {
     std::vector<bool> unknown(schedule.ranks());
     for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank)
-        unknown[rank] = std::ranges::any_of(schedule.ops(Rank{rank}), takes_any);
+        unknown[rank] = std::ranges::any_of(schedule.ops(Rank{rank}), takes_anything);
     std::vector<End> sends, receives;
     for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
         OpIndex index = schedule.first(Rank{rank});

@@ -40,8 +40,7 @@ std::size_t Schedule::bytes() const {
 }
 
 ScheduleBuilder::ScheduleBuilder(std::size_t ranks) {
-    if (ranks >= any_rank.value) throw Error(fmt::format("a schedule cannot have {} ranks", ranks));
-    count_.resize(ranks);
+    reset(ranks);
 }
 
 std::uint32_t ScheduleBuilder::add(Rank rank, const Op& op) {
@@ -132,26 +131,43 @@ void ScheduleBuilder::put_edges(Schedule& schedule) const {
     }
 }
 
-std::vector<Op> ScheduleBuilder::take_ops(const std::vector<std::uint32_t>& first) {
-    if (rank_.empty()) return std::move(ops_);
-    std::vector<Op> sorted(ops_.size());
-    std::vector<std::uint32_t> place(first.begin(), first.end() - 1);
-    for (std::size_t i = 0; i < ops_.size(); ++i) sorted[place[rank_[i]]++] = ops_[i];
-    return sorted;
+void ScheduleBuilder::take_ops(Schedule& schedule) {
+    if (rank_.empty()) return std::swap(ops_, schedule.ops_);
+    schedule.ops_.resize(ops_.size());
+    std::vector<std::uint32_t> place(schedule.first_.begin(), schedule.first_.end() - 1);
+    for (std::size_t i = 0; i < ops_.size(); ++i) schedule.ops_[place[rank_[i]]++] = ops_[i];
+}
+
+void ScheduleBuilder::reset(std::size_t ranks) {
+    if (ranks >= any_rank.value) throw Error(fmt::format("a schedule cannot have {} ranks", ranks));
+    count_.assign(ranks, 0);
+    ops_.clear();
+    rank_.clear();
+    last_rank_ = 0;
+    edges_.clear();
+}
+
+void ScheduleBuilder::build_into(Schedule& schedule) {
+    // Whatever happens below, the builder is empty afterwards.
+    struct Emptied {
+        ScheduleBuilder& builder;
+        ~Emptied() { builder.reset(builder.count_.size()); }
+    } const emptied{*this};
+    schedule.first_.clear();
+    schedule.first_.reserve(count_.size() + 1);
+    schedule.first_.push_back(0);
+    for (const std::uint32_t count : count_) schedule.first_.push_back(schedule.first_.back() + count);
+    take_ops(schedule);
+    check_messages(schedule);
+    put_edges(schedule);
 }
 
 Schedule ScheduleBuilder::build() {
-    // Taken first: whatever happens below, the builder is empty afterwards.
+    // Its memory goes with it.
     ScheduleBuilder full(count_.size());
     std::swap(full, *this);
-
     Schedule schedule;
-    schedule.first_.reserve(full.count_.size() + 1);
-    schedule.first_.push_back(0);
-    for (const std::uint32_t count : full.count_) schedule.first_.push_back(schedule.first_.back() + count);
-    schedule.ops_ = full.take_ops(schedule.first_);
-    full.check_messages(schedule);
-    full.put_edges(schedule);
+    full.build_into(schedule);
     return schedule;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "coll/whole.hpp"
 #include "loom/base/error.hpp"
 #include "loom/coll/algorithm.hpp"
 #include "loom/coll/uniform.hpp"
@@ -87,6 +88,26 @@ TEST(WholeSchedule, is_the_parts_of_all_ranks) {
         const auto own = plan.schedule.ops(Rank{rank});
         EXPECT_TRUE(std::equal(part.begin(), part.end(), own.begin(), own.end())) << rank;
     }
+}
+
+TEST(WholeSchedule, is_the_same_in_the_memory_of_others) {
+    WholeBuilder builder;
+    for (const std::uint32_t ranks : {5u, 8u, 3u})
+        for (const std::string_view name : {"ring", "binomial", "full-exchange"}) {
+            UniformShape shape;
+            shape.what = Collective::allreduce;
+            shape.ranks = ranks;
+            shape.bytes = 64;
+            shape.element = 8;
+            const UniformCall call(shape);
+            const Algorithm& algorithm = find_algorithm(shape.what, name);
+            const Whole alone = whole(algorithm, call.group(), call.calls(), {});
+
+            const Whole& again = builder.build(algorithm, call.group(), call.calls(), {});
+
+            EXPECT_EQ(again.schedule, alone.schedule) << name << " on " << ranks;
+            EXPECT_EQ(again.in_scratch, alone.in_scratch) << name << " on " << ranks;
+        }
 }
 
 }  // namespace

@@ -80,6 +80,28 @@ TEST(Schedule, BuilderIsEmptyAfterwards) {
     EXPECT_EQ(none.size(), 0u);
 }
 
+TEST(Schedule, IsTheSameInTheMemoryOfAnother) {
+    const auto add = [](ScheduleBuilder& builder) {
+        const std::uint32_t first = builder.compute(Rank{1}, nanoseconds(5));
+        builder.require(Rank{1}, builder.send(Rank{1}, Rank{0}, 8), first);
+        (void)builder.receive(Rank{0}, Rank{1}, 8);  // out of order
+    };
+    ScheduleBuilder builder(7);
+    for (int i = 0; i < 9; ++i) builder.send(Rank{6}, Rank{0}, 8);
+    Schedule schedule = builder.build();
+    ScheduleBuilder fresh(2);
+    add(fresh);
+
+    builder.reset(2);
+    builder.send(Rank{0}, Rank{2}, 8);
+    EXPECT_THROW(builder.build_into(schedule), ScheduleError);
+    add(builder);
+    builder.build_into(schedule);
+
+    EXPECT_EQ(schedule, fresh.build());
+    EXPECT_EQ(builder.build().size(), 0u);
+}
+
 TEST(Schedule, TakesAMessageFromAnyone) {
     ScheduleBuilder builder(1);
 

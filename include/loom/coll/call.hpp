@@ -51,8 +51,8 @@ struct Blocks {
 // the order of ranks. Besides:
 // - broadcast has one buffer, the output, at the root too.
 // - in_place of gather(v), scatter(v) and reduce is the root's alone (its own block stays where it is); the others
-// always
-//   give an input (scatter: an output). Elsewhere all ranks are in place or none. Neighbour operations never are.
+//   always give an input (scatter: an output). Elsewhere all ranks are in place or none.
+//   Neighbour operations never are.
 // - reduce_scatter in place: the whole input is in the output, the result lies at its beginning, and what lies behind
 //   the result is undefined afterwards. Exscan leaves rank 0's output alone.
 // - Of ranks that are not the root, a buffer that MPI calls not significant is never touched and may be null.

@@ -93,7 +93,8 @@ public:
     [[nodiscard]] Plan finish();
 
 private:
-    friend class WholeSchedule;
+    friend class WholeBuilder;
+    void clear();
     Step add(traffic::OpKind kind, Rank peer, std::uint64_t bytes, std::uint32_t tag, Places places, After after);
 
     struct Edge {

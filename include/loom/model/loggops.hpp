@@ -18,4 +18,9 @@ struct LogGops {
     friend bool operator==(const LogGops&, const LogGops&) = default;
 };
 
+// What the bytes of a message cost: all but the first, which `o` or `g` has in it.
+[[nodiscard]] constexpr Time per_byte(std::int64_t picoseconds, std::uint64_t bytes) {
+    return Time{bytes == 0 ? 0 : picoseconds * static_cast<std::int64_t>(bytes - 1)};
+}
+
 }  // namespace loom::model

@@ -108,6 +108,10 @@ public:
     // Throws ScheduleError naming rank and operation for a peer or an edge that does not exist and for a circle of
     // dependencies. The builder is empty afterwards.
     [[nodiscard]] Schedule build();
+    // The same into the memory of an older schedule; the builder keeps its own memory for what is built next.
+    void build_into(Schedule& schedule);
+    // Empty, for so many ranks.
+    void reset(std::size_t ranks);
 
 private:
     struct Edge {
@@ -116,7 +120,7 @@ private:
     };
     void check_messages(const Schedule& schedule) const;
     void put_edges(Schedule& schedule) const;
-    [[nodiscard]] std::vector<Op> take_ops(const std::vector<std::uint32_t>& first);
+    void take_ops(Schedule& schedule);
 
     std::vector<std::uint32_t> count_;  // operations by rank
     std::vector<Op> ops_;               // in the order of adding

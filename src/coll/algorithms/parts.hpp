@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,30 +24,41 @@ struct Piece {
     std::uint64_t bytes = 0;
 };
 
-// Steps to wait for, none twice. Adding steps in the order in which they were written costs nothing much.
+// Steps to wait for, none twice. Adding steps in the order in which they were written costs nothing much, and few of
+// them take no memory of the heap: schedules are written by the dozen when an algorithm is chosen.
 class Waits {
 public:
     Waits() = default;
-    Waits(Step step) : steps_{step}, latest_(step.number) {}  // NOLINT: a step is one to wait for
+    Waits(Step step) { add(step); }  // NOLINT: a step is one to wait for
     Waits& add(Step step) {
-        if (!steps_.empty() && step.number <= latest_)
-            for (const Step known : steps_)
-                if (known.number == step.number) return *this;
-        latest_ = steps_.empty() ? step.number : std::max(latest_, step.number);
-        steps_.push_back(step);
+        const Writer::After known = *this;
+        if (!known.empty() && step.number <= latest_)
+            for (const Step each : known)
+                if (each.number == step.number) return *this;
+        latest_ = known.empty() ? step.number : std::max(latest_, step.number);
+        if (count_ < few_.size()) {
+            few_[count_++] = step;
+        } else {
+            if (many_.empty()) many_.assign(few_.begin(), few_.end());
+            many_.push_back(step);
+        }
         return *this;
     }
     Waits& add(const Waits& more) {
-        for (const Step step : more.steps_) add(step);
+        for (const Step step : Writer::After(more)) add(step);
         return *this;
     }
-    [[nodiscard]] bool empty() const { return steps_.empty(); }
-    [[nodiscard]] std::size_t size() const { return steps_.size(); }
-    operator Writer::After() const { return steps_; }  // NOLINT: that is what it is for
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] std::size_t size() const { return Writer::After(*this).size(); }
+    operator Writer::After() const {  // NOLINT: that is what it is for
+        return many_.empty() ? Writer::After(few_).first(count_) : Writer::After(many_);
+    }
 
 private:
-    std::vector<Step> steps_;
+    std::array<Step, 5> few_{};
+    std::uint32_t count_ = 0;  // in few_
     std::uint32_t latest_ = 0;
+    std::vector<Step> many_;  // all, where there are more
 };
 
 // All of `waits` as at most one step: worth it where several will wait for them.

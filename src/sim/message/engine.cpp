@@ -1,32 +1,15 @@
 #include "sim/message/engine.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "loom/base/error.hpp"
-#include "loom/traffic/matching.hpp"
+#include "loom/traffic/playing.hpp"
 #include "sim/engines.hpp"
 
 namespace loom::sim {
-namespace {
 
+using model::per_byte;
 using traffic::OpKind;
-
-bool is_wild(const traffic::Op& op) {
-    return op.kind == OpKind::receive && (op.peer == traffic::any_rank || op.tag == traffic::any_tag);
-}
-
-// LogGOPSim's order among operations that become free together.
-unsigned order_of(OpKind kind) {
-    return kind == OpKind::send ? 0 : kind == OpKind::receive ? 1 : 2;
-}
-
-Time per_byte(std::int64_t picoseconds, std::uint64_t bytes) {
-    return Time{bytes == 0 ? 0 : picoseconds * static_cast<std::int64_t>(bytes - 1)};
-}
-
-}  // namespace
 
 template <class Places>
 MessageEngine<Places>::MessageEngine(const traffic::Schedule& schedule, const Options& options)
@@ -57,7 +40,7 @@ MessageEngine<Places>::MessageEngine(const traffic::Schedule& schedule, const Op
             state_[index] = {schedule.waits_for(index), OpQueue::none, 0, rank};
             if (state_[index].waits == 0) freed_.push_back(index);
             for (const traffic::Successor& next : schedule.successors(index)) has_start_edges_ |= next.on_start;
-            if (!is_wild(ops_[index])) continue;
+            if (!traffic::takes_anything(ops_[index])) continue;
             keeps_list_.resize(schedule.ranks());
             keeps_list_[rank] = true;
         }
@@ -305,9 +288,7 @@ void MessageEngine<Places>::wake_next(const OpQueue& queue, Time free, std::uint
 
 template <class Places>
 bool MessageEngine<Places>::fits(OpIndex send, OpIndex receive) const {
-    const Op& to = ops_[receive];
-    return (to.peer.value == state_[send].rank || to.peer == traffic::any_rank) &&
-           (to.tag == ops_[send].tag || to.tag == traffic::any_tag);
+    return traffic::takes(ops_[receive], Rank{state_[send].rank}, ops_[send].tag);
 }
 
 template <class Places>
@@ -422,14 +403,9 @@ void MessageEngine<Places>::complete(OpIndex index, Time when) {
     release(index, false, when);
 }
 
-// Rank by rank, sends before receives before the rest, those alike in the order in which they became free.
 template <class Places>
 void MessageEngine<Places>::begin_freed() {
-    if (freed_.size() > 1)
-        std::stable_sort(freed_.begin(), freed_.end(), [&](OpIndex a, OpIndex b) {
-            const std::uint32_t rank_a = state_[a].rank, rank_b = state_[b].rank;
-            return rank_a != rank_b ? rank_a < rank_b : order_of(ops_[a].kind) < order_of(ops_[b].kind);
-        });
+    traffic::order_freed(freed_, *schedule_, [&](OpIndex index) { return state_[index].rank; });
     for (const OpIndex index : freed_) {
         const Op& op = ops_[index];
         const std::uint32_t rank = state_[index].rank;
@@ -453,23 +429,11 @@ std::vector<Time> MessageEngine<Places>::rank_ends() const {
 
 template <class Places>
 std::vector<std::string> MessageEngine<Places>::trouble() const {
-    constexpr std::size_t most_lines = 20;
-    std::vector<std::string> lines;
-    if (!queue_.empty()) return lines;
-    std::size_t more = 0;
-    for (OpIndex index = 0; index < state_.size() && open_ > 0; ++index) {
-        if (state_[index].waits != 0) continue;  // complete, or waiting for one that is told of
-        if (lines.size() == most_lines) {
-            ++more;
-            continue;
-        }
-        lines.push_back(traffic::waiting_text(*schedule_, index));
-    }
-    if (more > 0) lines.push_back(fmt::format("and {} more", more));
-    if (unexpected_ > 0)
-        lines.push_back(fmt::format("{} arrived that no receive takes",
-                                    unexpected_ == 1 ? "1 message" : fmt::format("{} messages", unexpected_)));
-    return lines;
+    if (!queue_.empty()) return {};
+    std::vector<OpIndex> waiting;
+    for (OpIndex index = 0; index < state_.size() && open_ > 0; ++index)
+        if (state_[index].waits == 0) waiting.push_back(index);  // others are complete, or wait for one of these
+    return traffic::trouble_text(*schedule_, waiting, unexpected_);
 }
 
 template class MessageEngine<OnePlace>;
