@@ -8,54 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/coll/mpi_operations.hpp"
+
 namespace loom::bench::coll {
 
 enum class Operation : std::uint32_t {
-    barrier,
-    bcast,
-    gather,
-    gatherv,
-    scatter,
-    scatterv,
-    allgather,
-    allgatherv,
-    alltoall,
-    alltoallv,
-    alltoallw,
-    reduce,
-    allreduce,
-    reduce_scatter,
-    reduce_scatter_block,
-    scan,
-    exscan,
-    neighbor_allgather,
-    neighbor_allgatherv,
-    neighbor_alltoall,
-    neighbor_alltoallv,
-    neighbor_alltoallw,
+#define LOOM_OPERATION(OPERATION, NAME, WHAT) OPERATION,
+    LOOM_MPI_COLLECTIVES(LOOM_OPERATION)
+#undef LOOM_OPERATION
 };
-inline constexpr std::array operations = {"barrier",
-                                          "bcast",
-                                          "gather",
-                                          "gatherv",
-                                          "scatter",
-                                          "scatterv",
-                                          "allgather",
-                                          "allgatherv",
-                                          "alltoall",
-                                          "alltoallv",
-                                          "alltoallw",
-                                          "reduce",
-                                          "allreduce",
-                                          "reduce_scatter",
-                                          "reduce_scatter_block",
-                                          "scan",
-                                          "exscan",
-                                          "neighbor_allgather",
-                                          "neighbor_allgatherv",
-                                          "neighbor_alltoall",
-                                          "neighbor_alltoallv",
-                                          "neighbor_alltoallw"};
+inline constexpr std::array operations = {
+#define LOOM_NAME(OPERATION, NAME, WHAT) #OPERATION,
+    LOOM_MPI_COLLECTIVES(LOOM_NAME)
+#undef LOOM_NAME
+};
 
 [[nodiscard]] constexpr const char* name(Operation operation) {
     return operations[static_cast<std::size_t>(operation)];

@@ -10,28 +10,14 @@ namespace loom::mpi {
 
 namespace {
 
-constexpr std::array<std::string_view, operations> names{"barrier",
-                                                         "bcast",
-                                                         "gather",
-                                                         "gatherv",
-                                                         "scatter",
-                                                         "scatterv",
-                                                         "allgather",
-                                                         "allgatherv",
-                                                         "alltoall",
-                                                         "alltoallv",
-                                                         "alltoallw",
-                                                         "reduce",
-                                                         "allreduce",
-                                                         "reduce_scatter",
-                                                         "reduce_scatter_block",
-                                                         "scan",
-                                                         "exscan",
-                                                         "neighbor_allgather",
-                                                         "neighbor_allgatherv",
-                                                         "neighbor_alltoall",
-                                                         "neighbor_alltoallv",
-                                                         "neighbor_alltoallw"};
+struct Names {
+    std::string_view lower, upper;
+};
+constexpr std::array<Names, operations> names{{
+#define LOOM_NAMES(OPERATION, NAME, WHAT) {#OPERATION, #NAME},
+    LOOM_MPI_COLLECTIVES(LOOM_NAMES)
+#undef LOOM_NAMES
+}};
 
 constexpr std::array<std::string_view, reasons> why{
     "blocking, not asked for (--no-blocking or LOOM_MPI_BLOCKING=0)",
@@ -59,10 +45,9 @@ std::string_view to_string(Reason reason) {
 }
 
 std::string name_of(Operation operation, Form form) {
-    std::string name(names.at(static_cast<std::size_t>(operation)));
-    if (form == Form::nonblocking) return "MPI_I" + name;
-    name[0] = static_cast<char>(name[0] - 'a' + 'A');
-    return "MPI_" + name + (form == Form::persistent ? "_init" : "");
+    const Names& name = names.at(static_cast<std::size_t>(operation));
+    if (form == Form::nonblocking) return fmt::format("MPI_I{}", name.lower);
+    return fmt::format("MPI_{}{}", name.upper, form == Form::persistent ? "_init" : "");
 }
 
 std::uint64_t Account::taken_of(Operation operation, Form form) const {

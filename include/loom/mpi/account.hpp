@@ -8,34 +8,17 @@
 #include <string>
 #include <string_view>
 
+#include "loom/coll/mpi_operations.hpp"
+
 namespace loom::mpi {
 
-// The collectives of MPI, in the order of the standard.
+// MPI's collectives, by their names there.
 enum class Operation : std::uint8_t {
-    barrier,
-    bcast,
-    gather,
-    gatherv,
-    scatter,
-    scatterv,
-    allgather,
-    allgatherv,
-    alltoall,
-    alltoallv,
-    alltoallw,
-    reduce,
-    allreduce,
-    reduce_scatter,
-    reduce_scatter_block,
-    scan,
-    exscan,
-    neighbor_allgather,
-    neighbor_allgatherv,
-    neighbor_alltoall,
-    neighbor_alltoallv,
-    neighbor_alltoallw,
+#define LOOM_OPERATION(OPERATION, NAME, WHAT) OPERATION,
+    LOOM_MPI_COLLECTIVES(LOOM_OPERATION)
+#undef LOOM_OPERATION
 };
-inline constexpr std::size_t operations = 22;
+inline constexpr std::size_t operations = static_cast<std::size_t>(Operation::neighbor_alltoallw) + 1;
 
 enum class Form : std::uint8_t { nonblocking, persistent, blocking };
 inline constexpr std::size_t forms = 3;

@@ -74,26 +74,26 @@ using loom::mpi::Preparation;
     }
 
 // Names: MPI_Ibcast from (bcast, Bcast).
-#define LOOM_THREE_FORMS(OPERATION, NAME)                         \
+#define LOOM_THREE_FORMS(OPERATION, NAME, WHAT)                   \
     LOOM_NONBLOCKING(OPERATION, I##OPERATION, int, int, MPI_Aint) \
     LOOM_BLOCKING(OPERATION, NAME, int, int, MPI_Aint)
 
 extern "C" {
 
-LOOM_COLLECTIVES(LOOM_THREE_FORMS)
+LOOM_MPI_COLLECTIVES(LOOM_THREE_FORMS)
 
 #if defined(OPEN_MPI)
-#define LOOM_INIT_FORM(OPERATION, NAME) LOOM_PERSISTENT(OPERATION, MPIX_, NAME##_init, int, int, MPI_Aint)
-LOOM_COLLECTIVES(LOOM_INIT_FORM)
+#define LOOM_INIT_FORM(OPERATION, NAME, WHAT) LOOM_PERSISTENT(OPERATION, MPIX_, NAME##_init, int, int, MPI_Aint)
+LOOM_MPI_COLLECTIVES(LOOM_INIT_FORM)
 #endif
 
 #if MPI_VERSION >= 4
-#define LOOM_WIDE_FORMS(OPERATION, NAME)                                         \
+#define LOOM_WIDE_FORMS(OPERATION, NAME, WHAT)                                   \
     LOOM_NONBLOCKING(OPERATION, I##OPERATION##_c, MPI_Count, MPI_Aint, MPI_Aint) \
     LOOM_BLOCKING(OPERATION, NAME##_c, MPI_Count, MPI_Aint, MPI_Aint)            \
     LOOM_PERSISTENT(OPERATION, MPI_, NAME##_init, int, int, MPI_Aint)            \
     LOOM_PERSISTENT(OPERATION, MPI_, NAME##_init_c, MPI_Count, MPI_Aint, MPI_Aint)
-LOOM_COUNTED_COLLECTIVES(LOOM_WIDE_FORMS)
+LOOM_MPI_COUNTED_COLLECTIVES(LOOM_WIDE_FORMS)
 LOOM_PERSISTENT(barrier, MPI_, Barrier_init, int, int, MPI_Aint)
 #endif
 

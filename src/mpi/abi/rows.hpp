@@ -1,7 +1,9 @@
 // The arguments of MPI's collectives, once: C functions of three forms and two widths are made of these rows, and the
-// Fortran ones too. P(TYPE, NAME) stands for an argument; N is the type of counts, D that of displacements, W that of
-// displacements in bytes. The communicator comes last and is left out.
+// Fortran ones too, for each of the list in mpi_operations.hpp. P(TYPE, NAME) stands for an argument; N is the type of
+// counts, D that of displacements, W that of displacements in bytes. The communicator comes last and is left out.
 #pragma once
+
+#include "loom/coll/mpi_operations.hpp"
 
 #define LOOM_ROW_barrier(P, N, D, W)
 #define LOOM_ROW_bcast(P, N, D, W) P(void*, buffer) P(N, count) P(MPI_Datatype, type) P(int, root)
@@ -37,22 +39,6 @@
 #define LOOM_ROW_neighbor_alltoall(P, N, D, W) LOOM_SEND(P, N) LOOM_RECV(P, N)
 #define LOOM_ROW_neighbor_alltoallv(P, N, D, W) LOOM_SENDV(P, N, D) LOOM_RECVV(P, N, D)
 #define LOOM_ROW_neighbor_alltoallw(P, N, D, W) LOOM_SENDW(P, N, W) LOOM_RECVW(P, N, W)
-
-// F(operation, Name) for each; the barrier, which has no counts, apart.
-// clang-format off
-#define LOOM_COUNTED_COLLECTIVES(F) \
-    F(bcast, Bcast) \
-    F(gather, Gather) F(gatherv, Gatherv) F(scatter, Scatter) F(scatterv, Scatterv) \
-    F(allgather, Allgather) F(allgatherv, Allgatherv) \
-    F(alltoall, Alltoall) F(alltoallv, Alltoallv) F(alltoallw, Alltoallw) \
-    F(reduce, Reduce) F(allreduce, Allreduce) \
-    F(reduce_scatter, Reduce_scatter) F(reduce_scatter_block, Reduce_scatter_block) \
-    F(scan, Scan) F(exscan, Exscan) \
-    F(neighbor_allgather, Neighbor_allgather) F(neighbor_allgatherv, Neighbor_allgatherv) \
-    F(neighbor_alltoall, Neighbor_alltoall) F(neighbor_alltoallv, Neighbor_alltoallv) \
-    F(neighbor_alltoallw, Neighbor_alltoallw)
-// clang-format on
-#define LOOM_COLLECTIVES(F) F(barrier, Barrier) LOOM_COUNTED_COLLECTIVES(F)
 
 #define LOOM_PARAMETER(TYPE, NAME) TYPE NAME,
 #define LOOM_ARGUMENT(TYPE, NAME) NAME,

@@ -122,7 +122,7 @@ LOOM_WINDOW_CALLS(LOOM_PLAIN_CALL)
 // The collectives: their arguments are in rows.hpp, whatever these are in C.
 #define LOOM_BY_REFERENCE(TYPE, NAME) void *NAME,
 #define LOOM_ROW(OPERATION, P) LOOM_ROW_##OPERATION(P, int, int, MPI_Aint)
-#define LOOM_COLLECTIVE_CALLS(OPERATION, NAME)                                                                      \
+#define LOOM_COLLECTIVE_CALLS(OPERATION, NAME, WHAT)                                                                \
     LOOM_FORTRAN(, OPERATION, LOOM_ROW(OPERATION, LOOM_BY_REFERENCE) void* comm, void* error) {                     \
         call(MPI_##NAME, error, LOOM_ROW(OPERATION, LOOM_ARGUMENT) comm);                                           \
     }                                                                                                               \
@@ -133,7 +133,7 @@ LOOM_WINDOW_CALLS(LOOM_PLAIN_CALL)
                  void* error) {                                                                                     \
         call(MPIX_##NAME##_init, error, LOOM_ROW(OPERATION, LOOM_ARGUMENT) comm, info, request);                    \
     }
-LOOM_COLLECTIVES(LOOM_COLLECTIVE_CALLS)
+LOOM_MPI_COLLECTIVES(LOOM_COLLECTIVE_CALLS)
 LOOM_MESSAGE_CALLS(LOOM_PLAIN_CALL)
 LOOM_PLAIN_CALL(win_create, Win_create, 6)
 
