@@ -83,8 +83,14 @@ bool VerbsTransport::progress() {
     const bool now_and_then = (++looks_ & 31) == 0;
     if (requests_.any_open() || any_far_ || now_and_then) any |= requests_.take();
     if (datagrams_ != nullptr) any |= datagrams_->progress();
+    if (now_and_then || wakes_.watched() || waiting_ == Waiting::yield) any |= look_around(now_and_then);
+    return any;
+}
+
+// What need not be done at every look.
+bool VerbsTransport::look_around(bool now_and_then) {
     // Now and then because of peers who did not know yet that nobody sleeps here.
-    if (wakes_.watched() || now_and_then) any |= take_wakes();
+    const bool any = (now_and_then || wakes_.watched()) && take_wakes();
     // Also when something came: a loss must be found while others go on sending. A rank that sleeps or yields between
     // its looks has few of them.
     if (now_and_then || wakes_.on() || waiting_ == Waiting::yield)

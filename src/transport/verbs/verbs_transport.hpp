@@ -80,6 +80,7 @@ private:
     // verbs_transport.cpp
     bool take_frames(Peer& peer);
     bool take_wakes();
+    bool look_around(bool now_and_then);
     void take_control(Peer& peer, const Frame frame);
     void take(Peer& peer, const ibv_wc& completion) override;
     [[nodiscard]] Peer* other(Rank rank) { return rank == me_ ? nullptr : &peers_[rank.value]; }
