@@ -16,6 +16,7 @@ Engine::Engine(const Config& asked)
       loans(peers),
       groups(*this),
       ring(*this),
+      nowhere(*this),
       roce(std::make_unique<RoceWire>(*this)),
       queue_pairs(*this),
       requester(*this),

@@ -51,6 +51,7 @@ struct Engine {
     Loans loans;
     Groups groups;
     RingWire ring;
+    Nowhere nowhere;
     std::unique_ptr<RoceWire> roce;
     QueuePairs queue_pairs;
     Requester requester;

@@ -319,7 +319,7 @@ TEST_F(EngineRules, AConnectionListensToItsPartnerAlone) {
     EXPECT_EQ(completions(), 0u) << "for another port";
     a.responder.on_packet({packet, {}, &a.peers.self(), lid, lid});
     EXPECT_EQ(completions(), 1u);
-    qp.path->kind = Path::Kind::roce;
+    qp.path->wire = engine()->roce.get();
     qp.path->dgid = partner;
     ++packet.psn;
     a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &other, &other});
@@ -352,7 +352,7 @@ TEST_F(EngineRules, WhatWasAskedBeforeARefusedRequestIsStillAnswered) {
     {
         const Guard guard(a);
         Packet nothing;
-        while (a.ring.send(a.peers.self(), nothing, {}, 0, 0, *qp.path, 0)) continue;  // no room for answers now
+        while (a.ring.write(a.peers.self(), nothing, *qp.path, {})) continue;  // no room for answers now
 
         a.responder.on_packet({read, {}, &a.peers.self()});
         a.responder.on_packet({send, {}, &a.peers.self()});

@@ -126,7 +126,7 @@ TEST_F(EngineTest, ARefusalWaitsForRoomInTheRing) {
     {
         const Guard guard(a);
         Packet nothing;
-        while (a.ring.send(a.peers.self(), nothing, {}, 0, 0, *qp.path, 0)) continue;
+        while (a.ring.write(a.peers.self(), nothing, *qp.path, {})) continue;
 
         a.responder.on_packet({request, {}, &a.peers.self()});
     }
@@ -270,7 +270,7 @@ TEST_F(EngineTest, WhatWasPlacedCarriesNothing) {
     {
         const Guard guard(a);
 
-        ASSERT_TRUE(a.ring.send(a.peers.self(), packet, {}, 0, 64, *qp.path, Entry::placed, payload.data()));
+        ASSERT_TRUE(a.ring.write(a.peers.self(), packet, *qp.path, {{}, 0, 64, Entry::placed, payload.data()}));
         a.ring.drain(a.peers.self());
     }
 

@@ -31,7 +31,7 @@ protected:
     Qp& speaks_roce() {
         Qp& qp = requester(queue_pair(IBV_QPT_RC));
         const Guard guard(*engine());
-        qp.path->kind = Path::Kind::roce;
+        qp.path->wire = engine()->roce.get();
         qp.path->peer = nullptr;
         qp.mtu = 1024;
         return qp;
@@ -59,7 +59,7 @@ TEST_F(EngineWires, TheRingOfBytesHoldsWhatItHasRoomForAndSplitsNothing) {
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
     const Guard guard(a);
     const auto send = [&](std::uint32_t length) {
-        return a.ring.send(a.peers.self(), Packet{}, {}, 0, length, *qp.path, 0, payload.data());
+        return a.ring.write(a.peers.self(), Packet{}, *qp.path, {{}, 0, length, 0, payload.data()});
     };
     a.ring.drain(a.peers.self());
 
@@ -86,7 +86,7 @@ TEST_F(EngineWires, AnEntryLongerThanAnyPayloadIsNotTaken) {
     const std::vector<std::uint8_t> payload(ring_mtu, 1);
     Engine& a = *engine();
     const Guard guard(a);
-    ASSERT_TRUE(a.ring.send(a.peers.self(), packet, {}, 0, ring_mtu, *qp.path, 0, payload.data()));
+    ASSERT_TRUE(a.ring.write(a.peers.self(), packet, *qp.path, {{}, 0, ring_mtu, 0, payload.data()}));
 
     a.peers.self().out->entries[(a.peers.self().tail - 1) % ring_entries].length = ring_mtu + 64;
     a.ring.drain(a.peers.self());
@@ -216,7 +216,7 @@ TEST_F(EngineWires, AnAnswerOfAPeerThatIsSilentIsMissedSoon) {
     flow.asked_end = qp.sent_psn;
     const std::uint32_t window = flow.window.packets();
 
-    qp.retry_at = a.requester.retry_time(qp);
+    qp.retry_at = a.roce->retry_time(qp);
     flow.moved_at -= 100'000'000;
     flow.probed_psn = (qp.sent_psn + 10) & psn_mask;  // of long ago, when numbers have gone round
     a.requester.timed_out(qp, now_ns());

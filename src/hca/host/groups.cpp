@@ -90,8 +90,9 @@ bool Groups::send(Qp& qp, const SendWqe& w, const Packet& packet, std::span<cons
     const Words words = words_of(path.dgid);
     Packet copy = packet;
     copy.dest_qpn = multicast_qpn;
+    const Load load{sges, 0, w.length};
     const bool by_roce = qp.context->hca->link == LinkLayer::ethernet;
-    if (by_roce && !engine_.roce->send(qp, path, copy, sges, 0, w.length, nullptr)) return false;
+    if (by_roce && engine_.roce->put(qp, path, copy, load) == RoceWire::Put::waits) return false;
     for (std::size_t i = 0; i < engine_.peers.up().size() && (!by_roce || config().shared_memory); ++i) {
         Peer& peer = *engine_.peers.up()[i];
         const bool member = std::any_of(std::begin(peer.directory->groups), std::end(peer.directory->groups),
@@ -102,7 +103,7 @@ bool Groups::send(Qp& qp, const SendWqe& w, const Packet& packet, std::span<cons
                                         });
         if (member && engine_.faults.lose_copy())
             add(counters_of(*qp.context).dropped);
-        else if (member && !engine_.ring.send(peer, copy, sges, 0, w.length, path, 0))
+        else if (member && !engine_.ring.write(peer, copy, path, load))
             add(counters_of(*qp.context).dropped);
     }
     return true;

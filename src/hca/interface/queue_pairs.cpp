@@ -16,10 +16,6 @@ namespace loom::hca {
 
 namespace {
 
-std::uint32_t mtu_bytes(ibv_mtu mtu) {
-    return 128u << static_cast<unsigned>(mtu);
-}
-
 // Back to what a new queue pair is, with both queues empty and no completions for what was in them.
 void reset(Engine& a, Qp& qp) {
     a.queue_pairs.forget(qp);
@@ -83,8 +79,7 @@ int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
         qp.attr.alt_port_num = attr.alt_port_num;
         qp.attr.alt_timeout = attr.alt_timeout;
     }
-    if (qp.path != nullptr && qp.type() != IBV_QPT_UD)
-        qp.mtu = qp.path->kind == Path::Kind::local ? ring_mtu : mtu_bytes(qp.attr.path_mtu);
+    if (qp.path != nullptr && qp.type() != IBV_QPT_UD) qp.mtu = qp.path->wire->mtu(qp.attr.path_mtu);
     return 0;
 }
 

@@ -249,6 +249,7 @@ struct Qp {
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
     std::uint64_t wire_position = 0;  // of its last packet in the ring to the peer
+    bool ask_now = false;             // with the next packet, whether anybody waits for the answer or not
     std::uint64_t waits_since = 0;    // ns; UC and UD: the ring to the peer has been full; 0: it is not
     bool listed_blocked = false, listed_timer = false, listed_ack = false;
 
@@ -295,6 +296,16 @@ struct Qp {
     }
     [[nodiscard]] RecvQueue& receives() { return srq != nullptr ? srq->queue : rq; }
     [[nodiscard]] bool has_receive() { return kept || receives().waiting() != 0; }
+    // A read or an atomic is under way: it is answered by what it asked for.
+    [[nodiscard]] bool awaits_data() {
+        for (std::uint32_t at = sq_head; at != begun_end(); ++at)
+            if (const ibv_wr_opcode op = wqe(at).opcode;
+                op == IBV_WR_RDMA_READ || op == IBV_WR_ATOMIC_CMP_AND_SWP || op == IBV_WR_ATOMIC_FETCH_AND_ADD)
+                return true;
+        return false;
+    }
+    // After the last request that has begun.
+    [[nodiscard]] std::uint32_t begun_end() { return sq_next != sq_tail && wqe(sq_next).begun ? sq_next + 1 : sq_next; }
     // A completion queue as long as its send queues never overflows, as with adapters.
     [[nodiscard]] std::uint32_t sq_used() const { return sq_tail - sq_head + unpolled; }
     [[nodiscard]] std::uint32_t sq_mask() const { return static_cast<std::uint32_t>(sq.size()) - 1; }

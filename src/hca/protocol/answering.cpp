@@ -45,18 +45,74 @@ void Responder::make_acknowledgement(const Qp& qp, Packet& packet) const {
 }
 
 void Responder::settle_up(Qp& qp) {
-    if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || qp.path->kind != Path::Kind::roce) return;
+    if (qp.owed == 0 || qp.type() != IBV_QPT_RC || qp.path == nullptr || !qp.path->wire->lossy()) return;
     Packet packet;
     make_acknowledgement(qp, packet);
     // Nobody sends it again: where others have filled the socket, it waits for some of that to leave.
-    for (int left = 20; !engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0) && left > 0; --left)
-        engine_.roce->await_room(qp, 1);
+    for (int left = 20; !qp.path->wire->send(qp, *qp.path, packet) && left > 0; --left)
+        qp.path->wire->await_room(qp, 1);
+    qp.ack_due = false;
+    qp.owed = 0;
+}
+
+// The packets of the answer to a read that are still to be sent. False: not all of them went.
+bool Responder::answer_read(Qp& qp, Answer& due, Packet& packet) {
+    Wire& wire = *qp.path->wire;
+    auto& sent_bytes = counters_of(*qp.context).sent_bytes[static_cast<std::size_t>(wire.counted_as(Way::target))];
+    const auto advance = [&](std::uint32_t packets) {
+        const std::uint32_t bytes = std::min(packets * qp.mtu, due.left);
+        add(sent_bytes, bytes);
+        due.first = false;
+        due.psn = (due.psn + packets) & psn_mask;
+        due.address += bytes;
+        due.left -= bytes;
+    };
+    for (bool last = false; !last;) {
+        const bool together = wire.lossy() && due.left > qp.mtu && !engine_.faults.lose_packets();
+        std::uint8_t* memory = nullptr;
+        if (together) memory = engine_.memory.local(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
+        if (memory != nullptr) {
+            const std::uint32_t taken = wire.send_response(qp, due, memory);
+            if (taken == 0) return false;
+            advance(taken);
+            last = due.left == 0;
+            continue;
+        }
+        const std::uint32_t length = std::min(due.left, qp.mtu);
+        if (length != 0) memory = engine_.memory.local(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
+        if (memory == nullptr && length != 0) {  // deregistered meanwhile
+            const std::uint32_t psn = due.psn;
+            qp.answers.clear();
+            refuse(qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+            return false;
+        }
+        last = length == due.left;
+        packet.psn = due.psn;
+        packet.op = read_response(due.first, last);
+        if (!wire.send(qp, *qp.path, packet, {{}, 0, length, Entry::carried, memory})) return false;
+        advance(1);
+    }
+    return true;
+}
+
+// The acknowledgement that is owed, to ride on a packet to the same place. False: none is, or answers go before it.
+bool Responder::ride(Qp& qp, Packet& packet) const {
+    if (qp.owed == 0 || !qp.answers.empty() || qp.type() != IBV_QPT_RC) return false;
+    make_acknowledgement(qp, packet);
+    return true;
+}
+
+void Responder::rode(Qp& qp) {
     qp.ack_due = false;
     qp.owed = 0;
 }
 
 void Responder::answer(Qp& qp) {
     if (qp.path == nullptr) return;
+    // Inside a host an acknowledgement alone is the common case.
+    if (qp.ack_due && qp.nak_due == 0 && qp.answers.empty() && qp.path->peer != nullptr && qp.type() == IBV_QPT_RC &&
+        !engine_.faults.any() && engine_.ring.acknowledge(qp))
+        return rode(qp);
     Packet packet;
     packet.service = Service::rc;
     packet.dest_qpn = qp.attr.dest_qp_num;
@@ -68,43 +124,9 @@ void Responder::answer(Qp& qp) {
         if (due.kind == Answer::Kind::atomic) {
             packet.op = Op::atomic_acknowledge;
             packet.swap_or_add = due.address;
-            if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+            if (!qp.path->wire->send(qp, *qp.path, packet)) return;
         } else {
-            if (qp.path->kind == Path::Kind::roce && due.left > qp.mtu && !engine_.faults.lose_packets()) {
-                const std::uint8_t* memory =
-                    engine_.memory.local(due.rkey, due.address, due.left, qp.pd, IBV_ACCESS_REMOTE_READ);
-                if (memory != nullptr) {
-                    if (!engine_.roce->send_response(qp, due, memory)) return;
-                    qp.answers.pop_front();
-                    continue;
-                }
-            }
-            while (true) {
-                const std::uint32_t length = std::min(due.left, qp.mtu);
-                const bool last = length == due.left;
-                std::uint8_t* memory =
-                    length == 0 ? nullptr
-                                : engine_.memory.local(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
-                if (memory == nullptr && length != 0) {  // deregistered meanwhile
-                    const std::uint32_t psn = due.psn;
-                    qp.answers.clear();
-                    refuse(qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
-                    return;
-                }
-                packet.psn = due.psn;
-                packet.op = due.first ? (last ? Op::read_response_only : Op::read_response_first)
-                                      : (last ? Op::read_response_last : Op::read_response_middle);
-                if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, length, Entry::carried, memory)) return;
-                add(counters_of(*qp.context)
-                        .sent_bytes[static_cast<std::size_t>(qp.path->kind == Path::Kind::roce ? Way::roce
-                                                                                               : Way::target)],
-                    length);
-                due.first = false;
-                due.psn = (due.psn + 1) & psn_mask;
-                due.address += length;
-                due.left -= length;
-                if (last) break;
-            }
+            if (!answer_read(qp, due, packet)) return;
         }
         qp.answers.pop_front();
     }
@@ -113,12 +135,12 @@ void Responder::answer(Qp& qp) {
         packet.psn = qp.nak_psn;
         packet.msn = qp.msn;
         packet.syndrome = qp.nak_due;
-        if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        if (!qp.path->wire->send(qp, *qp.path, packet)) return;
         qp.nak_due = 0;
     }
     if (qp.ack_due) {
         make_acknowledgement(qp, packet);
-        if (!engine_.requester.wire_send(qp, *qp.path, packet, {}, 0, 0, 0)) return;
+        if (!qp.path->wire->send(qp, *qp.path, packet)) return;
         qp.ack_due = false;
         qp.owed = 0;
     }

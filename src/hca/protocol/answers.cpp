@@ -60,7 +60,7 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
         } else if (kind == 3) {
             acknowledge_until(qp, before);
             if (static_cast<Nak>(value) == Nak::sequence) {
-                if (qp.path->kind == Path::Kind::roce) engine_.roce->lost(qp);
+                qp.path->wire->lost(qp);
                 resend(qp, packet.psn);
             } else {
                 fail(qp, status_of(static_cast<Nak>(value)));
@@ -71,7 +71,7 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
         // The answer to a read or an atomic acknowledges what came before it.
         acknowledge_until(qp, before);
         std::uint32_t at = qp.sq_head;
-        const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
+        const std::uint32_t end = qp.begun_end();
         for (; at != end; ++at) {
             const SendWqe& w = qp.wqe(at);
             if (waits_for_answer(w) && !w.responded) break;
@@ -99,7 +99,7 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
                 // A piece is missing: asked for again, once, whatever else of this answer still comes.
                 if (psn_distance(packet.psn, expected) > 0 && qp.asked_again != expected) {
                     qp.asked_again = expected;
-                    if (qp.path->kind == Path::Kind::roce) engine_.roce->lost(qp);
+                    qp.path->wire->lost(qp);
                     resend(qp, expected);
                     run(qp);
                 }
@@ -116,9 +116,9 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
             qp.read_bytes_out -= static_cast<std::uint32_t>(payload.size());
             if (w.received < w.length) {
                 qp.unacked_psn = (packet.psn + 1) & psn_mask;
-                if (qp.path->kind == Path::Kind::roce) engine_.roce->progressed(qp, 1);
-                if (qp.retry_at != 0) qp.retry_at = retry_time(qp);
-                if (w.received % chunk_of(qp) != 0) return;
+                qp.path->wire->progressed(qp, 1);
+                if (qp.retry_at != 0) qp.retry_at = qp.path->wire->retry_time(qp);
+                if (w.received % qp.path->wire->read_chunk() != 0) return;
                 --w.asked;
                 --qp.reads_out;
                 run(qp);
@@ -145,7 +145,7 @@ void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
             const std::uint32_t missing = (w.first_psn + w.received / qp.mtu) & psn_mask;
             if (qp.sq_next != qp.sq_head && qp.asked_again != missing) {
                 qp.asked_again = missing;
-                if (qp.path->kind == Path::Kind::roce) engine_.roce->lost(qp);
+                qp.path->wire->lost(qp);
                 resend(qp, missing);
             }
             break;
@@ -165,8 +165,8 @@ void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
         qp.unacked_psn = (psn + 1) & psn_mask;
         qp.rnr_until = 0;  // what was not received is, after all
         if (psn_distance(qp.sent_psn, qp.unacked_psn) < 0) qp.sent_psn = qp.unacked_psn;
-        if (qp.path->kind == Path::Kind::roce) {
-            engine_.roce->progressed(qp, static_cast<std::uint32_t>(news));
+        if (Wire& wire = *qp.path->wire; wire.lossy()) {
+            wire.progressed(qp, static_cast<std::uint32_t>(news));
             far_bytes_acknowledged_ += std::uint64_t{qp.mtu} * static_cast<std::uint32_t>(news);
         }
         moved = true;
@@ -176,14 +176,14 @@ void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
     qp.retries_left = qp.attr.retry_cnt;
     qp.rnr_left = qp.attr.rnr_retry;
     const bool outstanding = qp.sq_head != qp.sq_next || (qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).sent != 0);
-    qp.retry_at = outstanding && qp.attr.timeout != 0 ? retry_time(qp) : 0;
+    qp.retry_at = outstanding && qp.attr.timeout != 0 ? qp.path->wire->retry_time(qp) : 0;
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
 void Requester::resend(Qp& qp, std::uint32_t psn, Lost lost) {
     PortCounters& counters = counters_of(*qp.context);
     std::uint32_t at = qp.sq_head;
-    const std::uint32_t end = qp.sq_next != qp.sq_tail && qp.wqe(qp.sq_next).begun ? qp.sq_next + 1 : qp.sq_next;
+    const std::uint32_t end = qp.begun_end();
     for (; at != end; ++at) {
         const SendWqe& w = qp.wqe(at);
         if (psn_distance((w.first_psn + w.packets - 1) & psn_mask, psn) >= 0) break;

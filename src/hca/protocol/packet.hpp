@@ -85,6 +85,10 @@ constexpr bool has_aeth(Op op) {
 constexpr bool has_atomic(Op op) {
     return op == Op::compare_swap || op == Op::fetch_add;
 }
+constexpr Op read_response(bool first, bool last) {
+    if (first) return last ? Op::read_response_only : Op::read_response_first;
+    return last ? Op::read_response_last : Op::read_response_middle;
+}
 // Goes from requester to responder.
 constexpr bool is_request(Op op) {
     return op <= Op::read_request || op == Op::compare_swap || op == Op::fetch_add || op == Op::send_by_reference;

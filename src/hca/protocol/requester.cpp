@@ -16,8 +16,7 @@ namespace loom::hca {
 
 namespace {
 
-constexpr std::uint32_t read_window = 512 * 1024;  // bytes of answers under way over RoCE: nothing else paces them
-constexpr std::uint32_t reference_from = 8192;     // sends of this size and more are pulled out of the sender's memory
+constexpr std::uint32_t reference_from = 8192;  // sends of this size and more are pulled out of the sender's memory
 
 Service service_of(ibv_qp_type type) {
     return type == IBV_QPT_RC ? Service::rc : type == IBV_QPT_UC ? Service::uc : Service::ud;
@@ -40,128 +39,99 @@ Op op_of(const SendWqe& w, bool first, bool last) {
     return first ? Op::send_first : !last ? Op::send_middle : imm ? Op::send_last_imm : Op::send_last;
 }
 
-}  // namespace
-
-bool Requester::wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather,
-                          std::uint32_t offset, std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes) {
-    PortCounters& counters = counters_of(*qp.context);
-    if (engine_.faults.lose_packet(qp.type() == IBV_QPT_UD)) {
-        add(counters.dropped);
-        // As with any loss, the sender does not know of it.
-        if (path.kind == Path::Kind::roce && qp.type() == IBV_QPT_RC && is_request(packet.op) && packet.ack_request)
-            engine_.roce->note_asked(qp, (packet.psn + 1) & psn_mask, now_ns());
-        return true;
-    }
-    if (path.kind == Path::Kind::local) {
-        Peer* peer = path.peer.get();
-        std::shared_ptr<Peer> found;
-        if (peer == nullptr) {
-            found = engine_.peers.at(slot_of(packet.dest_qpn));
-            peer = found.get();
-        }
-        if (peer == nullptr || peer->state == Peer::State::dead) {
-            // Nobody of ours has that number: on Ethernet it may be another user's process.
-            if (peer == nullptr && engine_.roce->has(*qp.context->hca))
-                return engine_.roce->send(qp, path, packet, gather, offset, length, bytes);
-            add(counters.dropped);
-            return true;
-        }
-        if (peer->state != Peer::State::up ||
-            !engine_.ring.send(*peer, packet, gather, offset, length, path, flags, bytes)) {
-            if (qp.type() != IBV_QPT_RC && waited_enough(qp)) {
-                add(counters.dropped);
-                return true;
-            }
-            engine_.peers.block_on(*peer, qp);
-            return false;
-        }
-        qp.waits_since = 0;
-        qp.wire_position = peer->tail;
-    } else if (path.kind == Path::Kind::roce) {
-        if (!engine_.roce->send(qp, path, packet, gather, offset, length, bytes)) return false;
-    } else {
-        add(counters.dropped);
-        return true;
-    }
-    add(counters.sent_packets);
-    return true;
+std::span<const ibv_sge> pieces_of(Qp& qp, const SendWqe& w, std::uint32_t at) {
+    return {qp.sges_of(at), w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges};
 }
 
-// Checks a request before its first packet and decides how it travels. True: packets are to be sent.
-bool Requester::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
-    const bool alone = qp.sq_head == qp.sq_next;  // everything before it is completed
-    const bool connected = qp.type() != IBV_QPT_UD;
-    const auto refuse = [&](ibv_wc_status status) {
-        if (alone) fail(qp, status);
-        return false;  // when not alone: it is looked at again once the others are done
-    };
-    if ((w.flags & IBV_SEND_FENCE) != 0 && qp.reads_out != 0) return false;
-    if (qp.path == nullptr && connected) return refuse(IBV_WC_LOC_QP_OP_ERR);
-    Peer* peer = connected && qp.path->kind == Path::Kind::local ? qp.path->peer.get() : nullptr;
-    if (peer != nullptr && peer->state == Peer::State::dead && qp.type() == IBV_QPT_RC) {
-        if (!peer->said_bye) return refuse(IBV_WC_RETRY_EXC_ERR);
+}  // namespace
+
+// A request that cannot begin fails when everything before it is completed; until then it is looked at again.
+inline void Requester::refuse(Qp& qp, ibv_wc_status status) {
+    if (qp.sq_head == qp.sq_next) fail(qp, status);
+}
+
+// False: the queue pair waits, or has failed.
+inline bool Requester::can_reach(Qp& qp) {
+    if (qp.type() == IBV_QPT_UD) return true;
+    if (qp.path == nullptr) return refuse(qp, IBV_WC_LOC_QP_OP_ERR), false;
+    Peer* const peer = qp.path->peer.get();
+    if (peer == nullptr) return true;
+    if (peer->state == Peer::State::dead && qp.type() == IBV_QPT_RC) {
+        if (!peer->said_bye) return refuse(qp, IBV_WC_RETRY_EXC_ERR), false;
         if (qp.retry_at == 0) give_up(qp);
         return false;
     }
+    if (peer->state != Peer::State::connecting) return true;
+    engine_.peers.block_on(*peer, qp);
+    return false;
+}
 
-    if (peer != nullptr && peer->state == Peer::State::connecting) {
-        engine_.peers.block_on(*peer, qp);
+// Work requests hold the program's addresses; from here on they are memory of this process.
+inline ibv_wc_status Requester::translate(Qp& qp, SendWqe& w, ibv_sge* sges) {
+    const std::uint32_t right = waits_for_answer(w) ? IBV_ACCESS_LOCAL_WRITE : 0;
+    std::uint8_t* memory[max_sges];
+    for (std::uint32_t i = 0; i < w.sges; ++i) {
+        memory[i] = engine_.memory.local(sges[i].lkey, sges[i].addr, sges[i].length, qp.pd, right);
+        if (memory[i] == nullptr && sges[i].length != 0) return IBV_WC_LOC_PROT_ERR;
+    }
+    for (std::uint32_t i = 0; i < w.sges; ++i) sges[i].addr = reinterpret_cast<std::uint64_t>(memory[i]);
+    w.translated = true;
+    w.checked = engine_.memory.generation();
+    return IBV_WC_SUCCESS;
+}
+
+// The whole of a read or write inside the host, where it may be copied at once. True: packets are to be sent.
+inline bool Requester::copy(Qp& qp, SendWqe& w, std::uint32_t at) {
+    Peer* const peer = qp.type() != IBV_QPT_UD ? qp.path->peer.get() : nullptr;
+    if (peer == nullptr || peer->state != Peer::State::up || (!is_read(w) && !is_write(w))) return true;
+    // Order: what was sent before must have been taken in before memory changes.
+    const bool in_order = qp.type() == IBV_QPT_RC
+                              ? qp.sq_head == qp.sq_next
+                              : peer->in->consumed.load(std::memory_order_acquire) >= qp.wire_position;
+    if (!in_order) {
+        if (qp.type() == IBV_QPT_UC) engine_.peers.block_on(*peer, qp);
         return false;
     }
-
-    ibv_sge* sges = qp.sges_of(at);
-    if (w.inlined) {
-        if (w.length != 0) sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
-    } else if (!w.translated) {
-        const std::uint32_t right = waits_for_answer(w) ? IBV_ACCESS_LOCAL_WRITE : 0;
-        std::uint8_t* memory[max_sges];
-        for (std::uint32_t i = 0; i < w.sges; ++i) {
-            memory[i] = engine_.memory.local(sges[i].lkey, sges[i].addr, sges[i].length, qp.pd, right);
-            if (memory[i] == nullptr && sges[i].length != 0) return refuse(IBV_WC_LOC_PROT_ERR);
-        }
-        // Work requests hold the program's addresses; from here on they are memory of this process.
-        for (std::uint32_t i = 0; i < w.sges; ++i) sges[i].addr = reinterpret_cast<std::uint64_t>(memory[i]);
-        w.translated = true;
-        w.checked = engine_.memory.generation();
-    }
-    if (!connected && w.length > 4096) return refuse(IBV_WC_LOC_LEN_ERR);
-    if (is_atomic(w) && w.length != 8) return refuse(IBV_WC_LOC_LEN_ERR);
-    if (w.doomed) return refuse(IBV_WC_GENERAL_ERR);
-
-    const auto complete_now = [&] {
-        engine_.completions.complete_send(qp, w, IBV_WC_SUCCESS);
-        ++qp.sq_next;
-        ++qp.sq_head;
-        return false;
-    };
-    w.placed = false;
-    w.by_reference = false;
-    if (peer != nullptr && peer->state == Peer::State::up && (is_read(w) || is_write(w))) {
-        // Order: what was sent before must have been taken in before memory changes.
-        const bool in_order =
-            qp.type() == IBV_QPT_RC ? alone : peer->in->consumed.load(std::memory_order_acquire) >= qp.wire_position;
-        if (!in_order) {
-            if (qp.type() == IBV_QPT_UC) engine_.peers.block_on(*peer, qp);
+    const Remote remote{is_read(w), w.remote_address, w.rkey, w.length, (w.flags & LOOM_SEND_PAST_CACHES) != 0};
+    switch (copy_direct(qp, remote, pieces_of(qp, w, at))) {
+        case Copied::done:
+            w.placed = true;
+            if (w.opcode == IBV_WR_RDMA_WRITE_WITH_IMM) return true;
+            engine_.completions.complete_send(qp, w, IBV_WC_SUCCESS);
+            ++qp.sq_next;
+            ++qp.sq_head;
             return false;
-        }
-        switch (copy_direct(qp,
-                            {is_read(w), w.remote_address, w.rkey, w.length, (w.flags & LOOM_SEND_PAST_CACHES) != 0},
-                            {sges, w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges})) {
-            case Copied::done:
-                if (w.opcode != IBV_WR_RDMA_WRITE_WITH_IMM) return complete_now();
-                w.placed = true;
-                break;
-            case Copied::gone:
-                engine_.peers.lose(*peer);
-                return false;
-            case Copied::faulted:
-                fail(qp, IBV_WC_REM_ACCESS_ERR);
-                return false;
-            case Copied::ask_responder:
-            case Copied::refused:
-                break;
-        }
+        case Copied::gone:
+            engine_.peers.lose(*peer);
+            return false;
+        case Copied::faulted:
+            fail(qp, IBV_WC_REM_ACCESS_ERR);
+            return false;
+        default:
+            return true;  // the responder is asked, and gives its reasons
     }
+}
+
+// Checks a request before its first packet and decides how it travels. True: packets are to be sent. Not inline: the
+// short way in run() would pay for its registers.
+[[gnu::noinline]] bool Requester::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
+    const bool connected = qp.type() != IBV_QPT_UD;
+    if ((w.flags & IBV_SEND_FENCE) != 0 && qp.reads_out != 0) return false;
+    if (!can_reach(qp)) return false;
+    ibv_sge* const sges = qp.sges_of(at);
+    ibv_wc_status wrong = IBV_WC_SUCCESS;
+    if (w.inlined && w.length != 0)
+        sges[0] = {reinterpret_cast<std::uint64_t>(qp.inline_of(at)), w.length, 0};
+    else if (!w.inlined && !w.translated)
+        wrong = translate(qp, w, sges);
+    if (wrong == IBV_WC_SUCCESS && ((!connected && w.length > 4096) || (is_atomic(w) && w.length != 8)))
+        wrong = IBV_WC_LOC_LEN_ERR;
+    if (wrong == IBV_WC_SUCCESS && w.doomed) wrong = IBV_WC_GENERAL_ERR;
+    if (wrong != IBV_WC_SUCCESS) return refuse(qp, wrong), false;
+
+    w.placed = w.by_reference = false;
+    if (!copy(qp, w, at)) return false;
+    const Peer* const peer = connected ? qp.path->peer.get() : nullptr;
     const bool is_send = !is_read(w) && !is_write(w) && !is_atomic(w);
     if (is_send && qp.type() == IBV_QPT_RC && peer != nullptr && w.length >= reference_from && !w.inlined &&
         (peer->self || peer->in->can_pull.load(std::memory_order_relaxed) != 0))
@@ -175,100 +145,114 @@ bool Requester::begin(Qp& qp, SendWqe& w, std::uint32_t at) {
     const std::uint32_t whole = is_atomic(w) || w.placed || w.by_reference ? 0 : w.length;
     w.packets = connected ? std::max(1u, (whole + qp.mtu - 1) / qp.mtu) : 1;
     qp.next_psn = (qp.next_psn + w.packets) & psn_mask;
-
-    PortCounters& counters = counters_of(*qp.context);
-    const Path* path = connected ? qp.path.get() : w.path.get();
-    const Way way = path->kind == Path::Kind::roce                            ? Way::roce
-                    : w.by_reference                                          ? Way::direct
-                    : is_write(w) || is_read(w) || w.length >= reference_from ? Way::target
-                                                                              : Way::store;
-    if (!w.placed) add(counters.sent_bytes[static_cast<std::size_t>(way)], w.length);
+    if (w.placed) return true;
+    const Path& path = connected ? *qp.path : *w.path;
+    const Way way = path.wire->counted_as(w.by_reference                                            ? Way::direct
+                                          : is_write(w) || is_read(w) || w.length >= reference_from ? Way::target
+                                                                                                    : Way::store);
+    add(counters_of(*qp.context).sent_bytes[static_cast<std::size_t>(way)], w.length);
     return true;
 }
 
 // Sends the packets of a request that are not on the wire yet. False: not all of them could go.
 bool Requester::send_packets(Qp& qp, SendWqe& w, std::uint32_t at) {
-    const bool connected = qp.type() != IBV_QPT_UD;
-    const Path& path = connected ? *qp.path : *w.path;
+    const Path& path = qp.type() != IBV_QPT_UD ? *qp.path : *w.path;
     if (is_atomic(w) && qp.reads_out >= most_reads(qp)) return false;
-    if (path.kind == Path::Kind::roce && w.packets == 1 && engine_.roce->allowance(qp) == 0) return false;
-    const std::span<const ibv_sge> sges{qp.sges_of(at), w.inlined ? (w.length != 0 ? 1u : 0u) : w.sges};
+    if (w.packets == 1 && path.wire->lossy() && path.wire->allowance(qp) == 0) return false;
+    const std::span<const ibv_sge> sges = pieces_of(qp, w, at);
+    const bool all = waits_for_answer(w) ? send_questions(qp, w)
+                     : w.by_reference    ? send_references(qp, w, sges)
+                                         : send_message(qp, w, path, sges);
     // As soon as something is on its way: the first part of a long message may be lost as a whole.
-    const auto expect_answer = [&] {
-        if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0 && w.sent != 0)
-            start_timer(qp, qp.retry_at, retry_time(qp));
-    };
-    const auto later = [&] {
-        expect_answer();
-        return false;
-    };
+    if (qp.type() == IBV_QPT_RC && qp.retry_at == 0 && qp.attr.timeout != 0 && w.sent != 0)
+        start_timer(qp, qp.retry_at, path.wire->retry_time(qp));
+    return all;
+}
+
+// The requests of a read, or that of an atomic.
+bool Requester::send_questions(Qp& qp, SendWqe& w) {
+    Wire& wire = *qp.path->wire;
     Packet packet;
     packet.service = service_of(qp.type());
-    packet.dest_qpn = connected ? qp.attr.dest_qp_num : w.remote_qpn;
+    packet.dest_qpn = qp.attr.dest_qp_num;
     packet.src_qpn = qp.qpn;
     packet.imm = w.imm;
-    if (waits_for_answer(w)) {
-        packet.op = op_of(w, true, true);
-        packet.ack_request = true;
-        packet.rkey = w.rkey;
-        packet.swap_or_add = w.swap_or_add;
-        packet.compare = w.compare;
-        const std::uint32_t chunk = chunk_of(qp);
-        while (w.sent < w.packets) {
-            if (qp.reads_out >= most_reads(qp)) return later();
-            if (path.kind == Path::Kind::roce && qp.read_bytes_out >= read_window) return later();
-            const std::uint64_t boundary = (std::uint64_t{w.requested} / chunk + 1) * chunk;
-            const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(w.length, boundary));
-            packet.psn = (w.first_psn + w.requested / qp.mtu) & psn_mask;
-            packet.remote_address = w.remote_address + w.requested;
-            packet.dma_length = end - w.requested;
-            if (!wire_send(qp, path, packet, {}, 0, 0, 0)) return later();
-            qp.read_bytes_out += end - w.requested;
-            w.requested = end;
-            w.sent = end == w.length ? w.packets : end / qp.mtu;
-            qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
-            ++w.asked;
-            ++qp.reads_out;
-        }
-    } else if (w.by_reference) {
-        std::uint8_t references[max_sges * 16];
-        std::uint32_t used = 0;
-        for (const ibv_sge& piece : sges) {
-            const std::uint64_t reference[2] = {piece.addr, piece.length};
-            std::memcpy(references + used, reference, 16);
-            used += 16;
-        }
-        packet.op = Op::send_by_reference;
-        packet.psn = w.first_psn;
-        packet.solicited = (w.flags & IBV_SEND_SOLICITED) != 0;
-        packet.ack_request = true;
-        packet.dma_length = w.length;
-        packet.rkey = has_imm(w) ? 1 : 0;
-        if (!wire_send(qp, path, packet, {}, 0, used, 0, references)) return false;
-        w.sent = 1;
-    } else {
-        const bool by_window = path.kind == Path::Kind::roce && connected && w.packets > 1;
-        if (by_window && !engine_.faults.lose_packets()) {
-            if (!engine_.roce->send_run(qp, w, sges)) return later();
-        }
-        const std::uint8_t flags = static_cast<std::uint8_t>(
-            (w.placed ? Entry::placed : 0) | (is_write(w) || w.length >= reference_from ? Entry::carried : 0));
-        for (; w.sent < w.packets; ++w.sent) {
-            const std::uint32_t offset = w.sent * qp.mtu;
-            const std::uint32_t length = w.placed ? 0 : std::min(w.length - offset, connected ? qp.mtu : w.length);
-            const std::uint32_t allowed = by_window ? engine_.roce->allowance(qp) : 1;
-            if (allowed == 0) return later();
-            make_packet(qp, w, w.sent, packet);
-            if (by_window && (allowed == 1 || w.sent % 16 == 15)) packet.ack_request = true;
-            qp.sent_psn = (packet.psn + 1) & psn_mask;
-            if (path.multicast) {
-                if (!engine_.groups.send(qp, w, packet, sges)) return later();
-            } else if (!wire_send(qp, path, packet, sges, offset, length, flags)) {
-                return later();
-            }
-        }
+    packet.op = op_of(w, true, true);
+    packet.ack_request = true;
+    packet.rkey = w.rkey;
+    packet.swap_or_add = w.swap_or_add;
+    packet.compare = w.compare;
+    const std::uint32_t chunk = wire.read_chunk();
+    while (w.sent < w.packets) {
+        if (qp.reads_out >= most_reads(qp) || qp.read_bytes_out >= wire.read_window()) return false;
+        const std::uint64_t boundary = (std::uint64_t{w.requested} / chunk + 1) * chunk;
+        const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(w.length, boundary));
+        packet.psn = (w.first_psn + w.requested / qp.mtu) & psn_mask;
+        packet.remote_address = w.remote_address + w.requested;
+        packet.dma_length = end - w.requested;
+        if (!wire.send(qp, *qp.path, packet)) return false;
+        qp.read_bytes_out += end - w.requested;
+        w.requested = end;
+        w.sent = end == w.length ? w.packets : end / qp.mtu;
+        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+        ++w.asked;
+        ++qp.reads_out;
     }
-    expect_answer();
+    return true;
+}
+
+// A list of where the message lies: the receiver pulls it out of our memory.
+bool Requester::send_references(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
+    std::uint8_t references[max_sges * 16];
+    std::uint32_t used = 0;
+    for (const ibv_sge& piece : sges) {
+        const std::uint64_t reference[2] = {piece.addr, piece.length};
+        std::memcpy(references + used, reference, 16);
+        used += 16;
+    }
+    Packet packet;
+    packet.service = service_of(qp.type());
+    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.src_qpn = qp.qpn;
+    packet.imm = w.imm;
+    packet.op = Op::send_by_reference;
+    packet.psn = w.first_psn;
+    packet.solicited = (w.flags & IBV_SEND_SOLICITED) != 0;
+    packet.ack_request = true;
+    packet.dma_length = w.length;
+    packet.rkey = has_imm(w) ? 1 : 0;
+    if (!qp.path->wire->send(qp, *qp.path, packet, {{}, 0, used, 0, references})) return false;
+    w.sent = 1;
+    return true;
+}
+
+// A send or write whose bytes travel with it.
+bool Requester::send_message(Qp& qp, SendWqe& w, const Path& path, std::span<const ibv_sge> sges) {
+    const bool connected = qp.type() != IBV_QPT_UD;
+    Wire& wire = *path.wire;
+    const bool paced = wire.lossy() && connected && w.packets > 1;
+    while (paced && !engine_.faults.lose_packets() && w.sent < w.packets) {
+        const std::uint32_t sent = wire.send_run(qp, w, sges);
+        if (sent == 0) return false;
+        w.sent += sent;
+        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+    }
+    Packet packet;
+    packet.src_qpn = qp.qpn;
+    Load load{sges};
+    load.flags = static_cast<std::uint8_t>((w.placed ? Entry::placed : 0) |
+                                           (is_write(w) || w.length >= reference_from ? Entry::carried : 0));
+    for (; w.sent < w.packets; ++w.sent) {
+        const std::uint32_t allowed = paced ? wire.allowance(qp) : 1;
+        if (allowed == 0) return false;
+        load.offset = w.sent * qp.mtu;
+        load.length = w.placed ? 0 : std::min(w.length - load.offset, connected ? qp.mtu : w.length);
+        make_packet(qp, w, w.sent, packet);
+        if (paced && (allowed == 1 || w.sent % 16 == 15)) packet.ack_request = true;
+        qp.sent_psn = (packet.psn + 1) & psn_mask;
+        if (path.multicast ? !engine_.groups.send(qp, w, packet, sges) : !wire.send(qp, path, packet, load))
+            return false;
+    }
     return true;
 }
 
@@ -306,7 +290,7 @@ bool Requester::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
         engine_.completions.complete_send(qp, w, IBV_WC_SUCCESS);
         ++qp.sq_head;
     } else if (qp.retry_at == 0 && qp.attr.timeout != 0) {
-        start_timer(qp, qp.retry_at, retry_time(qp));
+        start_timer(qp, qp.retry_at, engine_.ring.retry_time(qp));
     }
     return true;
 }
@@ -317,8 +301,7 @@ void Requester::make_packet(Qp& qp, const SendWqe& w, std::uint32_t index, Packe
     packet.op = op_of(w, first, last);
     packet.psn = (w.first_psn + index) & psn_mask;
     packet.solicited = last && (w.flags & IBV_SEND_SOLICITED) != 0;
-    packet.ack_request = last && (qp.type() != IBV_QPT_RC || qp.path->kind != Path::Kind::roce || is_signalled(qp, w) ||
-                                  engine_.roce->asks(qp, w));
+    packet.ack_request = last && (qp.type() != IBV_QPT_RC || is_signalled(qp, w) || qp.path->wire->asks(qp, w));
     packet.imm = w.imm;
     packet.remote_address = first ? w.remote_address : 0;
     packet.rkey = first ? w.rkey : 0;
@@ -340,9 +323,7 @@ bool Requester::write_at_once(Qp& qp, const ibv_send_wr& request) {
         qp.init.cap.max_send_sge == 0 || qp.unpolled >= qp.init.cap.max_send_wr)
         return false;
     const Path* const path = qp.path.get();
-    if (path == nullptr || path->kind != Path::Kind::local || path->peer == nullptr ||
-        path->peer->state != Peer::State::up)
-        return false;
+    if (path == nullptr || path->peer == nullptr || path->peer->state != Peer::State::up) return false;
     ibv_sge piece = *request.sg_list;
     if ((request.send_flags & IBV_SEND_INLINE) != 0) {
         if (piece.length > qp.init.cap.max_inline_data) return false;

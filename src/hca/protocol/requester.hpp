@@ -21,9 +21,6 @@ public:
     // An unsignalled write on an empty queue bypasses the queue, whose memory would be one more that is in no cache.
     // False: nothing was done, it needs a place.
     bool write_at_once(Qp& qp, const ibv_send_wr& request);
-    // One packet of either half to the wire. False: no room now; the queue pair is noted and runs again when there is.
-    bool wire_send(Qp& qp, const Path& path, Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-                   std::uint32_t length, std::uint8_t flags, const std::uint8_t* bytes = nullptr);
     void make_packet(Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
 
     // --- answers.cpp
@@ -35,12 +32,13 @@ public:
     [[nodiscard]] std::uint64_t far_bytes_acknowledged() const { return far_bytes_acknowledged_; }
 
     // --- timers.cpp
-    std::uint64_t retry_time(Qp& qp);
     void timed_out(Qp& qp, std::uint64_t now);
     void run_timers(std::uint64_t now);
     void look_at_timers();                              // now and then
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     [[nodiscard]] const std::vector<Qp*>& timed() const { return timed_; }
+    void restart_timer(Qp& qp);  // if it runs
+    // Asks for an answer where nobody was asked about what is under way. False: there is no such packet.
     bool ask_if_nobody_did(Qp& qp);
     void give_up(Qp& qp);  // on a peer that has left: its requests fail after as long as repeating them would take
     static bool waited_enough(Qp& qp);
@@ -51,9 +49,15 @@ private:
 
     bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
     bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    void refuse(Qp& qp, ibv_wc_status status);
+    bool can_reach(Qp& qp);
+    ibv_wc_status translate(Qp& qp, SendWqe& wqe, ibv_sge* sges);
+    bool copy(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool send_questions(Qp& qp, SendWqe& wqe);
+    bool send_references(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
+    bool send_message(Qp& qp, SendWqe& wqe, const Path& path, std::span<const ibv_sge> sges);
     void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
-    bool probe(Qp& qp, bool heard);
     void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
 
     Engine& engine_;

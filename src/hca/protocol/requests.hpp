@@ -2,7 +2,6 @@
 #pragma once
 
 #include "hca/objects/objects.hpp"
-#include "hca/wire/path.hpp"
 
 namespace loom::hca {
 
@@ -23,11 +22,6 @@ inline bool has_imm(const SendWqe& w) {
 }
 inline bool waits_for_answer(const SendWqe& w) {
     return is_read(w) || is_atomic(w);
-}
-
-constexpr std::uint32_t read_chunk = 128 * 1024;  // bytes that one request asks for over RoCE
-inline std::uint32_t chunk_of(const Qp& qp) {
-    return qp.path->kind == Path::Kind::roce ? read_chunk : ~0u;
 }
 
 }  // namespace loom::hca

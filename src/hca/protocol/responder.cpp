@@ -101,7 +101,7 @@ void Responder::on_packet(const Arrival& arrival) {
     // A connected queue pair listens to its partner alone.
     if (arrival.from != nullptr
             ? qp->path->peer.get() != arrival.from || (is_request(packet.op) && packet.src_qpn != qp->attr.dest_qp_num)
-            : qp->path->kind != Path::Kind::roce || arrival.sgid == nullptr || *arrival.sgid != qp->path->dgid) {
+            : qp->path->wire != engine_.roce.get() || arrival.sgid == nullptr || *arrival.sgid != qp->path->dgid) {
         add(counters.dropped);
         return;
     }

@@ -25,7 +25,8 @@ public:
     void settle(Acks acks);  // the same for all that owe some
     void settle_up(Qp& qp);  // acknowledges what has come, asked for or not: the queue pair ends
     [[nodiscard]] bool owes() const { return !owing_.empty(); }
-    void make_acknowledgement(const Qp& qp, Packet& packet) const;
+    bool ride(Qp& qp, Packet& packet) const;
+    void rode(Qp& qp);
     void flush(Qp& qp);
     void end(Qp& qp);  // nothing more is received
     void forget(Qp& qp);
@@ -35,6 +36,8 @@ public:
     [[nodiscard]] std::uint64_t least_missing_of_writes();  // bytes; 0: none is in the middle
 
 private:
+    bool answer_read(Qp& qp, Answer& due, Packet& packet);
+    void make_acknowledgement(const Qp& qp, Packet& packet) const;
     void on_request(Qp& qp, const Arrival& arrival);
     void serve_read_or_atomic(Qp& qp, const Packet& packet);
     void repeat(Qp& qp, const Packet& packet);

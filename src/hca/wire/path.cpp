@@ -25,7 +25,7 @@ std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_a
     path->global = attr.is_global != 0;
     path->slid = hca.lid;
     path->dlid = attr.dlid;
-    path->kind = Path::Kind::local;
+    path->wire = &engine.ring;
     if (path->global) {
         if (attr.grh.sgid_index >= hca.gids.size()) return nullptr;
         path->sgid = hca.gids[attr.grh.sgid_index].gid;
@@ -37,12 +37,12 @@ std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_a
     if (hca.link == LinkLayer::ethernet) {
         if (!path->global) return nullptr;  // RoCE has no other addresses
         path->slid = path->dlid = 0;
-        if (!path->multicast && !RoceWire::is_local(path->dgid)) path->kind = Path::Kind::roce;
+        if (!path->multicast && !RoceWire::is_local(path->dgid)) path->wire = engine.roce.get();
     } else if (!path->multicast && attr.dlid >= 0xc000) {
         path->multicast = true;
     }
     if (path->multicast) path->dlid = 0;
-    if (connected && path->kind == Path::Kind::local) {
+    if (connected && path->wire == &engine.ring) {
         const std::uint32_t owner = slot_of(dest_qpn);
         // Another user's process may have our slot; its address is not ours.
         const auto has_address = [&](const HcaConfig& own) {
@@ -54,12 +54,14 @@ std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_a
                              std::none_of(ours.begin(), ours.end(), has_address);
         if (!foreign) path->peer = engine.peers.at(owner);
         // Nobody of ours has that number: on Ethernet it may be another user's process, which only packets reach.
-        if (path->peer == nullptr)
-            path->kind = hca.link == LinkLayer::ethernet ? Path::Kind::roce : Path::Kind::nowhere;
+        if (path->peer == nullptr) {
+            path->wire = &engine.nowhere;
+            if (hca.link == LinkLayer::ethernet) path->wire = engine.roce.get();
+        }
     }
-    if (path->kind == Path::Kind::roce && !engine.roce->open(hca)) {
+    if (path->wire == engine.roce.get() && !engine.roce->open(hca)) {
         engine.roce->tell_refusal();
-        path->kind = Path::Kind::nowhere;
+        path->wire = &engine.nowhere;
     }
     return path;
 }

@@ -7,21 +7,21 @@
 #include <memory>
 
 #include "hca/device/config.hpp"
+#include "hca/wire/wire.hpp"
 
 namespace loom::hca {
 
 struct Context;
-struct Engine;
 struct Peer;
 
 struct Path {
-    enum class Kind : std::uint8_t { local, roce, nowhere } kind = Kind::nowhere;
-    bool global = false;  // with a GRH
+    Wire* wire = nullptr;  // never null once found
+    bool global = false;   // with a GRH
     bool multicast = false;
     std::uint16_t slid = 0, dlid = 0;
     Gid sgid{}, dgid{};
     std::uint8_t traffic_class = 0, hop_limit = 64;
-    std::shared_ptr<Peer> peer;  // of connected queue pairs; datagrams find theirs by QPN
+    std::shared_ptr<Peer> peer;  // of connected queue pairs inside the host; datagrams find theirs by QPN
 };
 
 // The way to an address; null when it cannot be an address of that HCA's port. connected: to queue pair `dest_qpn`

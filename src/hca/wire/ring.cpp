@@ -68,11 +68,10 @@ bool Peer::room(std::uint32_t payload) {
     return fits();
 }
 
-bool RingWire::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-                    std::uint32_t length, const Path& path, std::uint8_t flags, const std::uint8_t* bytes) {
+bool RingWire::write(Peer& peer, const Packet& packet, const Path& path, const Load& load) {
     const bool datagram = packet.service == Service::ud;
     const std::uint32_t prefix = datagram && path.global ? 32 : 0;
-    const std::uint32_t whole = prefix + length;
+    const std::uint32_t whole = prefix + load.length;
     const bool extended = needs_extension(packet.op);
     const std::size_t small_at = extended ? Entry::extension_size : 0;
     const bool in_bulk = whole > Entry::small_size - small_at;
@@ -82,7 +81,7 @@ bool RingWire::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> g
     entry.op = static_cast<std::uint8_t>(packet.op);
     entry.service = static_cast<std::uint8_t>(packet.service);
     entry.flags = static_cast<std::uint8_t>(
-        flags | (packet.solicited ? Entry::solicited : 0) | (packet.ack_request ? Entry::ack_request : 0) |
+        load.flags | (packet.solicited ? Entry::solicited : 0) | (packet.ack_request ? Entry::ack_request : 0) |
         (extended ? Entry::extended : 0) | (in_bulk ? Entry::in_bulk : 0) | (prefix != 0 ? Entry::global : 0));
     entry.syndrome = packet.syndrome;
     entry.dest_qpn = packet.dest_qpn;
@@ -110,10 +109,10 @@ bool RingWire::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> g
         std::memcpy(to + 16, path.dgid.data(), 16);
         to += prefix;
     }
-    if (bytes != nullptr)
-        std::memcpy(to, bytes + offset, length);
+    if (load.bytes != nullptr)
+        std::memcpy(to, load.bytes + load.offset, load.length);
     else
-        each_part(gather, offset, length, [&](const std::uint8_t* from, std::uint32_t part) {
+        each_part(load.gather, load.offset, load.length, [&](const std::uint8_t* from, std::uint32_t part) {
             std::memcpy(to, from, part);
             to += part;
         });
@@ -121,6 +120,36 @@ bool RingWire::send(Peer& peer, const Packet& packet, std::span<const ibv_sge> g
     entry.tag.store(peer.tail, std::memory_order_release);
     engine_.peers.touch(peer);
     return true;
+}
+
+Wire::Put RingWire::put(Qp& qp, const Path& path, const Packet& packet, const Load& load) {
+    Peer* peer = path.peer.get();
+    std::shared_ptr<Peer> found;
+    if (peer == nullptr) {
+        found = engine_.peers.at(slot_of(packet.dest_qpn));
+        peer = found.get();
+    }
+    // Nobody of ours has that number: on Ethernet it may be another user's process.
+    if (peer == nullptr && engine_.roce->has(*qp.context->hca)) return engine_.roce->put(qp, path, packet, load);
+    if (peer == nullptr || peer->state == Peer::State::dead) return Put::dropped;
+    if (peer->state != Peer::State::up || !write(*peer, packet, path, load)) {
+        if (qp.type() != IBV_QPT_RC && engine_.requester.waited_enough(qp)) return Put::dropped;
+        engine_.peers.block_on(*peer, qp);
+        return Put::waits;
+    }
+    qp.wire_position = peer->tail;
+    return Put::sent;
+}
+
+Overdue RingWire::overdue(Qp& qp, std::uint64_t now) {
+    const Peer* const peer = qp.path->peer.get();
+    Overdue overdue = Wire::overdue(qp, now);
+    // Nothing is lost: the other has not come to it yet.
+    if (peer != nullptr && peer->state != Peer::State::dead &&
+        (peer->state == Peer::State::connecting ||
+         peer->in->consumed.load(std::memory_order_acquire) < qp.wire_position))
+        overdue.verdict = Overdue::Verdict::wait;
+    return overdue;
 }
 
 // Takes what the other has written. Everything is copied out of its memory before it is looked at, but for payload in
@@ -237,6 +266,32 @@ void RingWire::send_short(Qp& qp, const SendWqe& w, const std::uint8_t* from) {
     PortCounters& counters = counters_of(*qp.context);
     add(counters.sent_packets);
     add(counters.sent_bytes[static_cast<std::size_t>(Way::store)], w.length);
+}
+
+bool RingWire::acknowledge(Qp& qp) {
+    const Path& path = *qp.path;
+    Peer& peer = *path.peer;
+    if (peer.state != Peer::State::up || !peer.room(0)) return false;
+    Entry& entry = peer.out->entries[peer.tail & entry_mask];
+    entry.op = static_cast<std::uint8_t>(Op::acknowledge);
+    entry.service = static_cast<std::uint8_t>(Service::rc);
+    entry.flags = 0;
+    entry.syndrome = syndrome_ack;
+    entry.dest_qpn = qp.attr.dest_qp_num;
+    entry.src_qpn = 0;
+    entry.psn = (qp.expected_psn - 1) & psn_mask;
+    entry.length = 0;
+    entry.imm = 0;
+    entry.qkey_or_msn = qp.msn;
+    entry.slid = path.slid;
+    entry.dlid = path.dlid;
+    ++peer.tail;
+    entry.tag.store(peer.tail, std::memory_order_release);
+    qp.wire_position = peer.tail;
+    qp.waits_since = 0;
+    engine_.peers.touch(peer);
+    add(counters_of(*qp.context).sent_packets);
+    return true;
 }
 
 void RingWire::drain_self() {

@@ -193,7 +193,7 @@ void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
 // what the other sends next; we ask when too much or the oldest for too long is unanswered, before a timer has to.
 bool RoceWire::asks(Qp& qp, const SendWqe& w) {
     RoceFlow& f = flow(qp);
-    if (f.must_ask || qp.state() == IBV_QPS_SQD || qp.sq_used() * 2 > qp.init.cap.max_send_wr) return true;
+    if (qp.ask_now || qp.state() == IBV_QPS_SQD || qp.sq_used() * 2 > qp.init.cap.max_send_wr) return true;
     const std::uint32_t since = f.asked ? f.asked_end : qp.unacked_psn, end = (w.first_psn + w.packets) & psn_mask;
     const std::int32_t unasked = psn_distance(end, since);
     if (f.asked && unasked <= 0) return true;  // sent again
@@ -206,7 +206,7 @@ void RoceWire::note_asked(Qp& qp, std::uint32_t end, std::uint64_t now) {
     f.window.sent(end, now);
     if (!f.asked) {
         f.moved_at = now;
-        if (qp.retry_at != 0) qp.retry_at = engine_.requester.retry_time(qp);
+        engine_.requester.restart_timer(qp);
     }
     if (!f.asked || psn_distance(end, f.asked_end) > 0) f.asked_end = end;
     f.asked = true;
@@ -216,161 +216,172 @@ void RoceWire::lost(Qp& qp) {
     flow(qp).window.lost(qp.unacked_psn, qp.sent_psn);
 }
 
-bool RoceWire::send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather,
-                    std::uint32_t offset, std::uint32_t length, const std::uint8_t* bytes) {
+bool RoceWire::unasked(Qp& qp) {
+    return qp.type() == IBV_QPT_RC && !flow(qp).asked && psn_distance(qp.sent_psn, qp.unacked_psn) > 0;
+}
+
+void RoceWire::lost_by_fault(Qp& qp, const Packet& packet) {
+    if (qp.type() == IBV_QPT_RC && is_request(packet.op) && packet.ack_request)
+        note_asked(qp, (packet.psn + 1) & psn_mask, now_ns());
+}
+
+// Looks earlier than the program's timeout, which only bounds how long it goes on: a lost packet then costs
+// milliseconds.
+std::uint64_t RoceWire::retry_time(Qp& qp) {
+    RoceFlow& f = flow(qp);
+    f.moved_at = now_ns();
+    f.heard = false;
+    return f.moved_at + std::min<std::uint64_t>(4096ull << qp.attr.timeout, f.probe_ns);
+}
+
+// Answers that only wait somewhere are no loss. The last packet once more asks what has come: it is acknowledged, or
+// refused by number. All of them would lengthen the very queue they wait in. And where data comes the other way, the
+// answers may be behind it.
+Overdue RoceWire::overdue(Qp& qp, std::uint64_t now) {
+    constexpr std::uint32_t few_deferred = 2, most_deferred = 16;  // before and after something was sent again
+    if (unasked(qp)) return {Overdue::Verdict::ask};
+    RoceFlow& f = flow(qp);
+    const std::uint64_t whole = 4096ull << qp.attr.timeout;
+    // Both the time is over and it was tried as often as asked for: a process that was not let run has only lost time.
+    const bool given_up = qp.retries_left == 0 && now >= f.moved_at + whole * (qp.attr.retry_cnt + 1);
+    const bool first = !f.probed, heard = std::exchange(f.heard, false);
+    const std::uint32_t last = (qp.sent_psn - 1) & psn_mask;
+    // Not when it is the only one, and nothing was heard of the other side, nor when some ask for an answer of their
+    // own.
+    if (!given_up && first && psn_distance(last, qp.unacked_psn) >= (heard ? 0 : 1) && !qp.awaits_data()) {
+        f.probed = true;
+        f.window.repeated(last);
+        f.probed_psn = last;
+        return {Overdue::Verdict::probe, now + std::min(whole, f.probe_ns)};
+    }
+    if (!given_up && heard && f.deferred < (first ? few_deferred : most_deferred)) {
+        ++f.deferred;
+        return {Overdue::Verdict::wait, now + std::min(whole, f.probe_ns)};
+    }
+    f.probed = true;
+    f.probed_psn = qp.unacked_psn;
+    f.probe_ns = std::min(f.probe_ns * 2, whole);
+    lost(qp);
+    return {given_up ? Overdue::Verdict::give_up : Overdue::Verdict::resend, now + std::min(whole, f.probe_ns)};
+}
+
+Wire::Put RoceWire::put(Qp& qp, const Path& path, const Packet& packet, const Load& load) {
     Place* at = place(*qp.context->hca);
-    if (at == nullptr) return true;
+    if (at == nullptr) return Put::sent;
     const auto wait = [&] {
         // An adapter's datagrams wait for the wire as well, but not for a neighbour that is not there.
-        if (qp.type() == IBV_QPT_UD && engine_.requester.waited_enough(qp)) {
-            add(counters_of(*qp.context).dropped);
-            return true;
-        }
+        if (qp.type() == IBV_QPT_UD && engine_.requester.waited_enough(qp)) return Put::dropped;
         wait_for_room(*at, qp);
-        return false;
+        return Put::waits;
     };
     // Others wait for the same room: what goes on must not keep it from them. Answers are short.
     if (at->full && is_request(packet.op)) return wait();
     iovec pieces[max_sges];
-    roce::Outgoing out;
+    // An acknowledgement that is owed rides along: the two are one run for the kernel.
+    roce::Outgoing both[2];
+    roce::Outgoing& out = both[0];
     out.packet = packet;
     out.payload = pieces;
-    out.payload_bytes = length;
-    if (bytes != nullptr) {
-        pieces[0] = {const_cast<std::uint8_t*>(bytes) + offset, length};
-        out.pieces = length != 0 ? 1 : 0;
+    out.payload_bytes = load.length;
+    if (load.bytes != nullptr) {
+        pieces[0] = {const_cast<std::uint8_t*>(load.bytes) + load.offset, load.length};
+        out.pieces = load.length != 0 ? 1 : 0;
     } else {
-        out.pieces = pieces_of(gather, offset, length, pieces);
+        out.pieces = pieces_of(load.gather, load.offset, load.length, pieces);
     }
-    // An acknowledgement that is owed rides along: the two are one run for the kernel.
-    roce::Outgoing both[2] = {out, {}};
-    const bool carries =
-        is_request(packet.op) && length >= 4 && qp.owed != 0 && qp.answers.empty() && qp.type() == IBV_QPT_RC;
-    if (carries) engine_.responder.make_acknowledgement(qp, both[1].packet);
+    const bool carries = is_request(packet.op) && load.length >= 4 && engine_.responder.ride(qp, both[1].packet);
     const std::size_t taken = at->endpoint.send(destination(path), {both, carries ? 2u : 1u});
-    if (taken == 2) {
-        qp.ack_due = false;
-        qp.owed = 0;
+    if (taken == 2) engine_.responder.rode(qp);
+    if (taken == 0) return wait();
+    if (qp.flow != nullptr && is_request(packet.op)) {
+        const std::uint64_t now = now_ns();
+        qp.flow->rate.sent(load.length + 60, roce::Time{static_cast<std::int64_t>(now)});
+        if (packet.ack_request) note_asked(qp, (packet.psn + 1) & psn_mask, now);
     }
-    if (taken != 0) {
-        if (qp.type() == IBV_QPT_UD) qp.waits_since = 0;
-        if (qp.flow != nullptr && is_request(packet.op)) {
-            const std::uint64_t now = now_ns();
-            qp.flow->rate.sent(length + 60, roce::Time{static_cast<std::int64_t>(now)});
-            if (packet.ack_request) note_asked(qp, (packet.psn + 1) & psn_mask, now);
-        }
-        return true;
-    }
-    return wait();
+    return Put::sent;
 }
 
-bool RoceWire::send_run(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges) {
+std::uint32_t RoceWire::send_run(Qp& qp, const SendWqe& w, std::span<const ibv_sge> sges) {
     Place* at = place(*qp.context->hca);
-    if (at == nullptr) return true;
-    const roce::Destination to = destination(*qp.path);
+    if (at == nullptr) return w.packets - w.sent;
     const std::uint32_t each = std::clamp(flow(qp).window.packets() / 4, asks_least, asks_most);
     static thread_local std::vector<iovec> pieces;
     static thread_local std::vector<roce::Outgoing> packets;
-    while (w.sent < w.packets) {
-        const std::uint32_t count = std::min({w.packets - w.sent, allowance(qp), batch});
-        if (count == 0) return false;
-        if (at->full) {
-            wait_for_room(*at, qp);
-            return false;
-        }
-        pieces.resize(count * (sges.size() + 1));
-        packets.assign(count, {});
-        std::uint64_t total = 0;
-        for (std::uint32_t i = 0; i < count; ++i) {
-            roce::Outgoing& out = packets[i];
-            const std::uint32_t index = w.sent + i, offset = index * qp.mtu,
-                                length = std::min(w.length - offset, qp.mtu);
-            engine_.requester.make_packet(qp, w, index, out.packet);
-            if (index % each == each - 1) out.packet.ack_request = true;
-            out.payload = &pieces[i * (sges.size() + 1)];
-            out.pieces = pieces_of(sges, offset, length, &pieces[i * (sges.size() + 1)]);
-            out.payload_bytes = length;
-            total += length + 60;
-        }
-        // What is sent next goes when this is answered.
-        if (w.sent + count < w.packets) packets.back().packet.ack_request = true;
-        // An acknowledgement that is owed rides along.
-        const bool carries = qp.owed != 0 && qp.answers.empty();
-        if (carries) engine_.responder.make_acknowledgement(qp, packets.emplace_back().packet);
-        auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
-        add(counters_of(*qp.context).sent_packets, taken);
-        if (taken > count) {
-            qp.ack_due = false;
-            qp.owed = 0;
-            taken = count;
-        }
-        w.sent += taken;
-        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
-        const std::uint64_t now = now_ns();
-        flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now)});
-        for (std::uint32_t i = taken; i > 0; --i)
-            if (packets[i - 1].packet.ack_request) {
-                note_asked(qp, (packets[i - 1].packet.psn + 1) & psn_mask, now);
-                break;
-            }
-        if (taken < count) {
-            wait_for_room(*at, qp);
-            return false;
-        }
+    const std::uint32_t count = std::min({w.packets - w.sent, allowance(qp), batch});
+    if (count == 0) return 0;
+    if (at->full) {
+        wait_for_room(*at, qp);
+        return 0;
     }
-    return true;
+    pieces.resize(count * (sges.size() + 1));
+    packets.assign(count, {});
+    std::uint64_t total = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        roce::Outgoing& out = packets[i];
+        const std::uint32_t index = w.sent + i, offset = index * qp.mtu, length = std::min(w.length - offset, qp.mtu);
+        engine_.requester.make_packet(qp, w, index, out.packet);
+        if (index % each == each - 1) out.packet.ack_request = true;
+        iovec* const own = &pieces[i * (sges.size() + 1)];
+        out.payload = own;
+        out.pieces = pieces_of(sges, offset, length, own);
+        out.payload_bytes = length;
+        total += length + 60;
+    }
+    // What is sent next goes when this is answered.
+    if (w.sent + count < w.packets) packets.back().packet.ack_request = true;
+    Packet riding;
+    if (engine_.responder.ride(qp, riding)) packets.emplace_back().packet = riding;
+    auto taken = static_cast<std::uint32_t>(at->endpoint.send(destination(*qp.path), packets));
+    add(counters_of(*qp.context).sent_packets, taken);
+    if (taken > count) {
+        engine_.responder.rode(qp);
+        taken = count;
+    }
+    const std::uint64_t now = now_ns();
+    flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now)});
+    for (std::uint32_t i = taken; i > 0; --i)
+        if (packets[i - 1].packet.ack_request) {
+            note_asked(qp, (packets[i - 1].packet.psn + 1) & psn_mask, now);
+            break;
+        }
+    if (taken < count) wait_for_room(*at, qp);
+    return taken;
 }
 
-bool RoceWire::send_response(Qp& qp, Answer& due, const std::uint8_t* memory) {
+std::uint32_t RoceWire::send_response(Qp& qp, const Answer& due, const std::uint8_t* memory) {
     Place* at = place(*qp.context->hca);
-    if (at == nullptr) return true;
-    const roce::Destination to = destination(*qp.path);
-    PortCounters& counters = counters_of(*qp.context);
+    if (at == nullptr) return (due.left + qp.mtu - 1) / qp.mtu;
+    if (at->full) {
+        wait_for_room(*at, qp);
+        return 0;
+    }
     iovec pieces[batch];
     static thread_local std::vector<roce::Outgoing> packets;
-    while (true) {
-        if (at->full) {
-            wait_for_room(*at, qp);
-            return false;
-        }
-        packets.clear();
-        std::uint32_t left = due.left, done = 0;
-        bool first = due.first, last = false;
-        for (std::uint32_t i = 0; i < batch && !last; ++i) {
-            const std::uint32_t length = std::min(left, qp.mtu);
-            last = length == left;
-            roce::Outgoing out;
-            out.packet.service = Service::rc;
-            out.packet.dest_qpn = qp.attr.dest_qp_num;
-            out.packet.syndrome = syndrome_ack;
-            out.packet.msn = due.msn;
-            out.packet.psn = (due.psn + i) & psn_mask;
-            out.packet.op = first ? (last ? Op::read_response_only : Op::read_response_first)
-                                  : (last ? Op::read_response_last : Op::read_response_middle);
-            pieces[i] = {const_cast<std::uint8_t*>(memory) + done, length};
-            out.payload = &pieces[i];
-            out.pieces = length != 0 ? 1 : 0;
-            out.payload_bytes = length;
-            packets.push_back(out);
-            first = false;
-            left -= length;
-            done += length;
-        }
-        const auto taken = static_cast<std::uint32_t>(at->endpoint.send(to, packets));
-        add(counters.sent_packets, taken);
-        const std::uint32_t bytes = std::min(taken * qp.mtu, due.left);
-        add(counters.sent_bytes[static_cast<std::size_t>(Way::roce)], bytes);
-        if (taken != 0) due.first = false;
-        due.psn = (due.psn + taken) & psn_mask;
-        due.address += bytes;
-        due.left -= bytes;
-        memory += bytes;
-        if (taken < packets.size()) {
-            wait_for_room(*at, qp);
-            return false;
-        }
-        if (last) return true;
+    packets.clear();
+    std::uint32_t left = due.left, done = 0;
+    bool first = due.first, last = false;
+    for (std::uint32_t i = 0; i < batch && !last; ++i) {
+        const std::uint32_t length = std::min(left, qp.mtu);
+        last = length == left;
+        roce::Outgoing& out = packets.emplace_back();
+        out.packet.service = Service::rc;
+        out.packet.dest_qpn = qp.attr.dest_qp_num;
+        out.packet.syndrome = syndrome_ack;
+        out.packet.msn = due.msn;
+        out.packet.psn = (due.psn + i) & psn_mask;
+        out.packet.op = read_response(first, last);
+        pieces[i] = {const_cast<std::uint8_t*>(memory) + done, length};
+        out.payload = &pieces[i];
+        out.pieces = length != 0 ? 1 : 0;
+        out.payload_bytes = length;
+        first = false;
+        left -= length;
+        done += length;
     }
+    const auto taken = static_cast<std::uint32_t>(at->endpoint.send(destination(*qp.path), packets));
+    add(counters_of(*qp.context).sent_packets, taken);
+    if (taken < packets.size()) wait_for_room(*at, qp);
+    return taken;
 }
 
 std::size_t RoceWire::poll(bool may_skip) {
@@ -453,11 +464,10 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
         return;
     }
     if (arrival.ecn() == roce::Ecn::congested && qp != nullptr && qp->type() == IBV_QPT_RC && qp->path != nullptr &&
-        qp->path->kind == Path::Kind::roce &&
-        notifications_.due(qp->qpn, roce::Time{static_cast<std::int64_t>(now_ns())})) {
+        qp->path->wire == this && notifications_.due(qp->qpn, roce::Time{static_cast<std::int64_t>(now_ns())})) {
         static constexpr std::uint8_t zeros[roce::notification_bytes] = {};
         add(counters_of(*qp->context).cnp_sent);
-        send(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {}, 0, sizeof zeros, zeros);
+        put(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {{}, 0, sizeof zeros, 0, zeros});
     }
     if (qp != nullptr && qp->flow != nullptr) qp->flow->heard = true;
     const Gid source = arrival.source.ip, destination = arrival.destination;

@@ -13,6 +13,7 @@
 #include "hca/roce/socket.hpp"
 #include "hca/roce/window.hpp"
 #include "hca/wire/path.hpp"
+#include "hca/wire/wire.hpp"
 
 namespace loom::hca {
 
@@ -29,16 +30,17 @@ struct RoceFlow {
     bool heard = false;                       // of the peer, since the timer was last started
     std::uint32_t deferred = 0;               // times that it was started again for that
     bool asked = false;                       // an answer is on its way, to all before asked_end
-    bool must_ask = false;                    // with the next packet
     std::uint32_t asked_end = 0;
     bool stalled = false;  // listed: waits for its time or for room in the socket
     std::uint64_t ready_at = 0;
     std::uint64_t wakes_at = 0;  // the same for whoever sleeps, and hears of room
 };
 
-class RoceWire final : public roce::Sink {
+class RoceWire final : public Wire, public roce::Sink {
 public:
-    explicit RoceWire(Engine& engine) : engine_(engine) {}
+    using Wire::Put;
+
+    explicit RoceWire(Engine& engine) : Wire(engine, true) {}
 
     // Whether the address belongs to this host, in this network namespace.
     static bool is_local(const Gid& gid);
@@ -50,27 +52,27 @@ public:
     bool join(const HcaConfig& hca, const Gid& group);
     [[nodiscard]] bool has(const HcaConfig& hca) const;
 
-    // One packet. False: no room now; the queue pair runs again later.
-    bool send(Qp& qp, const Path& path, const Packet& packet, std::span<const ibv_sge> gather, std::uint32_t offset,
-              std::uint32_t length, const std::uint8_t* bytes);
-    // The packets of one request that may go now. False: not all of it went.
-    bool send_run(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
-    // The packets of the answer to a read. False: not all of them went.
-    bool send_response(Qp& qp, Answer& due, const std::uint8_t* memory);
+    [[nodiscard]] Way counted_as(Way) const override { return Way::roce; }
+    [[nodiscard]] std::uint32_t read_chunk() const override { return 128 * 1024; }
+    [[nodiscard]] std::uint32_t read_window() const override { return 512 * 1024; }
+    Put put(Qp& qp, const Path& path, const Packet& packet, const Load& load) override;
+    std::uint32_t send_run(Qp& qp, const SendWqe& wqe, std::span<const ibv_sge> sges) override;
+    std::uint32_t send_response(Qp& qp, const Answer& due, const std::uint8_t* memory) override;
+    std::uint32_t allowance(Qp& qp) override;
+    void progressed(Qp& qp, std::uint32_t packets) override;
+    bool asks(Qp& qp, const SendWqe& wqe) override;
+    bool unasked(Qp& qp) override;
+    bool awaits_answer(Qp& qp) override { return flow(qp).asked; }
+    void lost(Qp& qp) override;
+    void await_room(const Qp& qp, int most_ms) override;
+    std::uint64_t retry_time(Qp& qp) override;
+    Overdue overdue(Qp& qp, std::uint64_t now) override;
 
-    // How many packets the queue pair may send now; 0: it is called again when it may.
-    std::uint32_t allowance(Qp& qp);
-    void progressed(Qp& qp, std::uint32_t packets);
-    // Whether the last packet of a request that nobody waits for asks for an answer all the same.
-    bool asks(Qp& qp, const SendWqe& wqe);
-    void note_asked(Qp& qp, std::uint32_t end, std::uint64_t now);  // by the packet before `end`
-    void lost(Qp& qp);
     void forget(Qp& qp);
     RoceFlow& flow(Qp& qp);
 
     void listen(bool on);              // whether packets wake whoever serves
     void has_room(std::uint32_t hca);  // its socket, which was full
-    void await_room(const Qp& qp, int most_ms);
     [[nodiscard]] bool active() const { return !endpoints_.empty(); }
     // Packets that came. may_skip: whoever looks again and again need not each time.
     std::size_t poll(bool may_skip = false);
@@ -91,10 +93,11 @@ private:
     void stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at);
     void wait_for_room(Place& at, Qp& qp);
     void hear(const Place& at);
+    void note_asked(Qp& qp, std::uint32_t end, std::uint64_t now);  // by the packet before `end`
+    void lost_by_fault(Qp& qp, const Packet& packet) override;
     void arrived(const roce::Arrival& arrival) override;
     void foreign(std::uint32_t slot, const roce::Datagrams& datagrams) override;
 
-    Engine& engine_;
     std::vector<std::unique_ptr<Place>> endpoints_;
     Place* receiving_ = nullptr;
     bool listening_ = true;
