@@ -1,5 +1,6 @@
 // Multicast groups. Who is a member stands in each process's directory; a process that joins makes itself known to all
 // others, and one that sends for the first time looks for all others: whichever comes second finds the first.
+// Here are the members among our own queue pairs.
 #pragma once
 
 #include <infiniband/verbs.h>

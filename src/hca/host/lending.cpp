@@ -37,10 +37,6 @@ int fetch_pipe(const Peer& peer, Peer::Pipe& pipe, std::uint64_t fd, std::uint64
     return pipe.fd = theirs;
 }
 
-}  // namespace
-
-namespace {
-
 struct Found {
     std::size_t which = 0;
     std::uint64_t number = 0, address = ~std::uint64_t{0}, length = 0, fd = 0, inode = 0;

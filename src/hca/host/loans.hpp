@@ -1,4 +1,5 @@
-// Memory that a peer will read soon, lent to it through pipes (loom_lend).
+// Memory that a peer will read soon, lent to it through pipes (loom_lend). The pipes are the peer's; here is how many
+// pages all of them have. How it is read: lending.hpp.
 #pragma once
 
 #include <cstdint>

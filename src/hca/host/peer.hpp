@@ -1,4 +1,5 @@
-// Another process of this user, host and network namespace.
+// Another process of this user, host and network namespace: our connection to it, the outbox that each writes for the
+// other, and what we have mapped of its memory.
 #pragma once
 
 #include <sys/types.h>
@@ -52,7 +53,7 @@ struct Peer {
 
     void forget_mappings();
 
-    // Pipes for what is lent to it and by it, one for each Lending (lending.cpp).
+    // Pipes for what is lent to it and by it, one for each Lending: ours (loans.cpp) and theirs (lending.cpp).
     struct Pipe {
         int fd = -1;    // to read from
         int into = -1;  // to lend into, of ours
@@ -76,7 +77,7 @@ struct Peer {
         return in->entries[head & (ring_entries - 1)].tag.load(std::memory_order_relaxed) == head + 1;
     }
     [[nodiscard]] bool has_ended() const;  // as the kernel knows it
-    bool room(std::uint32_t payload);      // for one more entry with that much payload
+    bool room(std::uint32_t payload);      // for one more entry with that much payload (wire/ring.cpp)
 };
 
 }  // namespace loom::hca

@@ -1,4 +1,5 @@
-// The other processes of this user, host and network namespace: how they are met, heard and lost.
+// The other processes of this user, host and network namespace: how they are met, heard and lost. Has the socket
+// on which others call, and a Peer for each slot that was met; which queue pairs wait for one stands in that.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Registered memory: keys, bounds and rights, here and as other processes read them.
+// Registered memory: keys, bounds and rights, here and as other processes read them. The registrations are the
+// program's objects; here they stand by key.
 #pragma once
 
 #include <infiniband/verbs.h>

@@ -241,7 +241,7 @@ struct Qp {
     std::uint32_t unacked_psn = 0;
     std::uint32_t sent_psn = 0;        // after the last packet that is on the wire
     std::shared_ptr<RoceFlow> flow;    // when it talks RoCE
-    std::uint32_t read_bytes_out = 0;  // of their answers
+    std::uint32_t read_bytes_out = 0;  // bytes of answers that are to come
     static constexpr std::uint32_t no_psn = ~0u;
     std::uint32_t asked_again = no_psn;  // packet of an answer that was missing and is asked for once more
     std::uint32_t reads_out = 0;         // reads and atomics on their way
@@ -250,7 +250,7 @@ struct Qp {
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
     std::uint64_t wire_position = 0;  // of its last packet in the ring to the peer
     bool ask_now = false;             // with the next packet, whether anybody waits for the answer or not
-    std::uint64_t waits_since = 0;    // ns; UC and UD: the ring to the peer has been full; 0: it is not
+    std::uint64_t waits_since = 0;    // ns; UC and UD: since when there has been no room; 0: there is some
     bool listed_blocked = false, listed_timer = false, listed_ack = false;
 
     // Responder.
@@ -267,7 +267,7 @@ struct Qp {
     bool kept = false;                 // a receive whose message was lost half way: the next message has it
     RecvQueue::Wqe recv{};             // that receive
     std::vector<ibv_sge> recv_sges;    // of it, as memory of this process
-    std::uint64_t recv_checked = 0;    // as a SendWqe's
+    std::uint64_t recv_checked = 0;    // as SendWqe::checked
     std::vector<ibv_sge> recv_posted;  // of it, as the program gave them; only when it may be kept
     std::uint64_t write_address = 0;
     std::uint32_t write_left = 0, write_rkey = 0;

@@ -1,4 +1,4 @@
-// What answers do to the requests that they answer.
+// What answers do to the requests that they answer: completed, sent again, or failed with all behind them.
 #include <algorithm>
 #include <array>
 #include <cstring>

@@ -1,4 +1,5 @@
-// Completions into completion queues, and events to whoever waits for them.
+// Completions into completion queues, and events to whoever waits for them. The queues are the program's objects; here
+// are the completions that a fault holds back, and the descriptors that are still to be written.
 #pragma once
 
 #include <infiniband/verbs.h>

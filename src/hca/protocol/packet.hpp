@@ -62,7 +62,7 @@ struct Packet {
     std::uint32_t dest_qpn = 0;
     std::uint32_t psn = 0;
     std::uint32_t msn = 0;             // AETH
-    std::uint32_t src_qpn = 0;         // DETH (UD)
+    std::uint32_t src_qpn = 0;         // DETH (UD); inside a host of every request
     std::uint32_t qkey = 0;            // DETH (UD)
     std::uint32_t imm = 0;             // ImmDt, as the program gave it (network order)
     std::uint64_t remote_address = 0;  // RETH, AtomicETH

@@ -1,4 +1,5 @@
-// The queue pairs of this process by number, and how they end.
+// The queue pairs of this process by number, and how they end. They are the program's objects: whoever destroys one
+// (interface/queue_pairs.cpp) takes it out here first.
 #pragma once
 
 #include <cstdint>

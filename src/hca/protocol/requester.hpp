@@ -1,4 +1,5 @@
 // The sending half of queue pairs: turns work requests into packets or direct copies, and answers into completions.
+// The send queues are in the queue pairs; here is only which of those have a timer running.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -57,7 +58,9 @@ private:
     bool send_questions(Qp& qp, SendWqe& wqe);
     bool send_references(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
     bool send_message(Qp& qp, SendWqe& wqe, const Path& path, std::span<const ibv_sge> sges);
+    // --- answers.cpp
     void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
+    // --- timers.cpp
     void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
 
     Engine& engine_;

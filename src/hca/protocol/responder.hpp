@@ -1,4 +1,5 @@
 // The receiving half of queue pairs: checks what arrives, puts it where it belongs, and owes answers.
+// What is owed stands in the queue pairs; here is which of those owe something.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,15 @@ public:
     explicit Responder(Engine& engine) : engine_(engine) {}
 
     void on_packet(const Arrival& arrival);  // of either half
+
+    // --- datagram.cpp
     void on_datagram(Qp& qp, const Arrival& arrival);
 
     // --- answering.cpp
     void owe(Qp& qp);
     void answer(Qp& qp);     // sends acknowledgements and answers that are due
     void settle(Acks acks);  // the same for all that owe some
-    void settle_up(Qp& qp);  // acknowledges what has come, asked for or not: the queue pair ends
+    void settle_up(Qp& qp);  // the queue pair ends: on RoCE, acknowledges what has come, asked for or not
     [[nodiscard]] bool owes() const { return !owing_.empty(); }
     bool ride(Qp& qp, Packet& packet) const;
     void rode(Qp& qp);
@@ -36,11 +39,12 @@ public:
     [[nodiscard]] std::uint64_t least_missing_of_writes();  // bytes; 0: none is in the middle
 
 private:
-    bool answer_read(Qp& qp, Answer& due, Packet& packet);
-    void make_acknowledgement(const Qp& qp, Packet& packet) const;
     void on_request(Qp& qp, const Arrival& arrival);
     void serve_read_or_atomic(Qp& qp, const Packet& packet);
     void repeat(Qp& qp, const Packet& packet);
+    // --- answering.cpp
+    bool answer_read(Qp& qp, Answer& due, Packet& packet);
+    void make_acknowledgement(const Qp& qp, Packet& packet) const;
     void owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome);
     void refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event);
 

@@ -45,9 +45,9 @@ struct Interface {
     std::string name;
 };
 
+constexpr std::size_t smallest_mtu = 256;
 // The largest InfiniBand MTU (256, 512, ... 4096) whose packets fit into `bytes` with IP, UDP and all headers; 0: none
 // does.
-constexpr std::size_t smallest_mtu = 256;
 std::size_t infiniband_mtu(std::size_t bytes, Family family);
 
 // The addresses of the interfaces of this network namespace that are up. Read again when asked and older than `age`:

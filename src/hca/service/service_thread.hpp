@@ -1,5 +1,5 @@
 // Who serves the engine while the program does not poll: its own thread, or one of the program's that waits for an
-// event and would only be woken by ours.
+// event and would only be woken by ours. Has the thread, and the two epoll sets of all that may wake it.
 #pragma once
 
 #include <atomic>

@@ -172,7 +172,7 @@ bool ServiceThread::look_and_sleep(Watch& w, int other, std::uint64_t until) {
     }
     // A program that is awake itself wants the core, not us on it; one that asked for an event is about to sleep.
     const std::uint64_t polls_now = polls_.load(std::memory_order_relaxed);
-    // Nor does whoever waits for an event, which may be there.
+    // Whoever waits for an event does not linger either: it may be there.
     if (busy && may_linger && !waits && (waits_for_events_ || polls_now == w.polls_when_busy)) linger();
     if (busy) w.polls_when_busy = polls_now;
     return sets[1].revents != 0;

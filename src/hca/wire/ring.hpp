@@ -1,5 +1,5 @@
 // The wire inside a host: packets as entries of a ring in shared memory, payload that is not short in a second ring of
-// bytes.
+// bytes. The rings, and how far each side is in them, are the peers' (peer.hpp).
 #pragma once
 
 #include <infiniband/verbs.h>

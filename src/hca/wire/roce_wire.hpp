@@ -1,4 +1,5 @@
-// The wire between hosts: RoCEv2 packets on UDP, with a window and a rate for each queue pair.
+// The wire between hosts: RoCEv2 packets on UDP, with a window and a rate for each queue pair. Has the sockets, one for
+// each address of an HCA, and the list of queue pairs that wait for their time or for room.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace loom::hca {
 
-// What a queue pair that talks RoCE keeps besides.
+// What a queue pair that talks RoCE keeps besides (Qp::flow).
 struct RoceFlow {
     roce::RateControl rate;
     roce::Window window;

@@ -53,18 +53,19 @@ public:
     // How many packets the queue pair may send now; 0: it runs again when it may.
     virtual std::uint32_t allowance(Qp&) { return ~0u; }
     // Of a lossy wire: as many of the packets that are left of one request, or of the answer to a read, as go at once;
-    // returns how many went. When not all did the queue pair is noted.
+    // returns how many went. Where it was room that was missing the queue pair is noted; else an answer runs it again.
     virtual std::uint32_t send_run(Qp&, const SendWqe&, std::span<const ibv_sge>) { return 0; }
     virtual std::uint32_t send_response(Qp&, const Answer&, const std::uint8_t*) { return 0; }
     // Whether the last packet of a request that nobody waits for asks for an answer all the same.
     virtual bool asks(Qp&, const SendWqe&) { return true; }
     // Something is under way of which nobody was asked.
     virtual bool unasked(Qp&) { return false; }
+    // An answer was asked for and has not come.
     virtual bool awaits_answer(Qp&) { return false; }
     virtual void progressed(Qp&, std::uint32_t /*packets*/) {}
     virtual void lost(Qp&) {}
     virtual void await_room(const Qp&, int /*most_ms*/) {}
-    // Until when the oldest packet may stay unanswered, ns.
+    // A timer starts: until when the oldest packet may stay unanswered, ns.
     virtual std::uint64_t retry_time(Qp& qp);
     // The oldest has stayed unanswered for that long.
     virtual Overdue overdue(Qp& qp, std::uint64_t now);
