@@ -21,7 +21,7 @@ class Check;
 class Engine;
 struct Prepared;
 
-// One run of a program: counters, messages and scratch memory, made once and used again and again. Everything but
+// One run of a program: owns counters, messages and scratch memory, made once and used again and again. Everything but
 // finished() belongs to whoever holds the world's lock.
 class Execution {
 public:
@@ -94,7 +94,8 @@ private:
     std::exception_ptr error_;
 };
 
-// All executions of a world. Not thread-safe; the world has a lock where there is more than one thread.
+// The executions of a world that are under way; Prepared owns them. Not thread-safe; the world has a lock where there
+// is more than one thread.
 class Engine {
 public:
     explicit Engine(transport::Transport& transport)

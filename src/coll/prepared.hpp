@@ -29,6 +29,7 @@ struct Shape {
     std::vector<std::uint64_t> words;
 };
 
+// Owns plan, program and executions.
 struct Prepared {
     Prepared(Communicator::State& owner, std::shared_ptr<const Plan> written);
     Prepared(const Prepared&) = delete;
@@ -55,7 +56,7 @@ private:
     std::vector<std::unique_ptr<Execution>> all_;  // as many as ever were in flight at once
 };
 
-// Bounded by number and by memory; what is in use stays. A hit costs some 10 ns.
+// Owns what was prepared. Bounded by number and by memory; what is in use stays. A hit costs some 10 ns.
 class PlanCache {
 public:
     // Null when there is none.

@@ -7,6 +7,7 @@
 
 namespace loom::transport {
 
+// Owns its queue pair, completion queues and buffers.
 class Datagrams final : public Multicast {
 public:
     // `job` names the group: two jobs on one network must not hear each other.

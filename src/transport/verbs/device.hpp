@@ -35,6 +35,7 @@ struct Address {
     std::uint8_t gid[16] = {};
 };
 
+// Owns the objects that all peers share; whatever is made from them must go first.
 class Device {
 public:
     // The first device whose port 1 is active, or the one LOOM_DEVICE names. Throws Error when there is none.

@@ -10,6 +10,7 @@
 
 namespace loom::transport {
 
+// Keeps nothing but what lies in Peer.
 class EagerMessages {
 public:
     EagerMessages(FrameRings& rings, Liveness& liveness, RendezvousSender& sender, RendezvousReceiver& receiver,

@@ -21,6 +21,7 @@ struct Frame {
     std::uint64_t bytes;
 };
 
+// Owns the memory of inboxes, of our rings, and of the mirrors in which long frames are put together.
 class FrameRings final : public PeerKeeper {
 public:
     struct Sizes {

@@ -1,4 +1,4 @@
-// How messages lie in memory that a peer writes: frames in a ring of cache lines, and a word of credit.
+// How messages lie in memory that a peer writes: frames in a ring of cache lines, and an inbox of words beside them.
 #pragma once
 
 #include <cstdint>

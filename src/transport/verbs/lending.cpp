@@ -27,9 +27,9 @@ std::uint64_t kind_of_advance(const Message& message) {
 }  // namespace
 
 // On the software HCA a core copies, and inside a host it may be either side's. What one side reaches with plain loads
-// or stores that side copies, without the system's help. Otherwise a reader who was told in advance has the least work,
-// and whoever has fewer transfers to do does it; both share it when both have nothing else to do and a core each.
-// Adapters copy themselves and need no help.
+// or stores that side copies, without the system's help. Otherwise the reader has the least work, and does it where
+// ranks take turns on a core; elsewhere whoever has fewer transfers to do, and both share it when both have nothing
+// else to do. Adapters copy themselves and need no help.
 std::uint64_t RendezvousSender::share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const {
     if (!device_.adapter.soft || peer.far || message.bytes < least_lent) return 0;
     const Registration& source = *transfers_.of(message).registration;

@@ -24,6 +24,7 @@ protected:
     ~PeerKeeper() = default;
 };
 
+// Owns the word on who is lost, and who was the first.
 class Liveness {
 public:
     Liveness(Bootstrap& bootstrap, Requests& requests, std::vector<Peer>& peers, Rank me)

@@ -13,6 +13,7 @@
 
 namespace loom::transport {
 
+// Owns those that have come and that nobody has asked for yet; counts lie in Peer.
 class Notifications {
 public:
     Notifications(Requests& requests, FrameRings& rings, Liveness& liveness, RendezvousSender& sender,

@@ -88,19 +88,23 @@ struct alignas(64) Peer {
     std::uint32_t unsignaled = 0;  // requests since the last one that will complete
     std::uint32_t open = 0;        // requests not known to have ended
 
+    // A short message's way, of several classes.
     std::uint64_t eager_limit = 0;
     SendRing out;
-    MessageList sends;  // large ones that wait for `ready`, and small ones behind them
+    MessageList sends;  // RendezvousSender: large ones that wait for `ready`, and small ones behind them
     ReceiveRing in;
-    MessageList receives;
-    std::deque<EarlyMessage> early;
+    MessageList receives;            // RendezvousReceiver: of any length
+    std::deque<EarlyMessage> early;  // EagerMessages, and RendezvousReceiver its advances
+    // EagerMessages: how much of that is kept.
     std::uint64_t kept = 0;       // bytes of its early messages
     std::uint64_t most_kept = 0;  // but for what is in the ring
     bool told_full = false;       // it knows that we keep no more
 
-    std::deque<std::uint32_t> covered;  // how many requests each completion to come stands for
-    FarCache stores = stores_in_far_cache, pages = pages_in_far_cache;
+    std::deque<std::uint32_t> covered;      // Requests: how many of them each completion to come stands for
+    FarCache stores = stores_in_far_cache;  // Requests
+    FarCache pages = pages_in_far_cache;    // RendezvousSender
 
+    // FrameRings: beside the rings.
     std::uint64_t inbox_address = 0;  // our inbox in its memory
     bool asked_to_ring = false;       // a far one, once and for all
     std::byte* mirror = nullptr;      // frames too long to travel inside a request are put together here: at the place
@@ -108,11 +112,14 @@ struct alignas(64) Peer {
     std::deque<WaitingFrame> waiting;
 
     NotificationCounts notifications;
+
+    // RendezvousSender, but for advances_seen, which is RendezvousReceiver's.
     std::uint64_t advances_sent = 0, advances_seen = 0;
     std::deque<ReadyAt> readies;  // that wait for their send
     MessageList writing;          // whose data is under way
     std::uint64_t unread = 0;     // advances like which (see kind_of_advance) the peer rather had written, a bit each
-    MessageList reading;          // large ones that we read ourselves: they have met their message
+    // RendezvousReceiver: those that have met their message, which we read ourselves or have the peer write.
+    MessageList reading;
 };
 
 }  // namespace loom::transport

@@ -11,6 +11,7 @@
 
 namespace loom::transport {
 
+// Holds the registrations of memory that is exposed. Puts under way are RendezvousSender's.
 class Puts {
 public:
     Puts(Registrations& registrations, RendezvousSender& sender, Notifications& notifications)

@@ -9,6 +9,7 @@
 
 namespace loom::transport {
 
+// What it keeps lies in Peer and in Transfers.
 class RendezvousReceiver final : public PeerKeeper {
 public:
     RendezvousReceiver(const Device& device, Requests& requests, FrameRings& rings, Liveness& liveness,

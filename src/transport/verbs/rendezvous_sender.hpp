@@ -10,6 +10,7 @@
 
 namespace loom::transport {
 
+// What it keeps lies in Peer and in Transfers.
 class RendezvousSender final : public PeerKeeper {
 public:
     RendezvousSender(const Device& device, Requests& requests, FrameRings& rings, Liveness& liveness,

@@ -21,7 +21,8 @@ inline constexpr std::uint32_t signal_every = 64;
 // software HCA stores it away at once, straight from where it is put together.
 inline constexpr std::uint32_t inline_bytes = 256, soft_inline_bytes = 1024;
 
-// A request's id is the address of its message, which is even, or one of these.
+// What a request is for, in the low three bits of its id. A message's id is its address, a multiple of 8; of others the
+// rest is the peer's rank or, of a read, the place in Transfers.
 enum class RequestKind : std::uint64_t { message = 0, frame = 1, probe = 3, read = 5 };
 
 [[nodiscard]] constexpr std::uint64_t request_id(Rank rank, RequestKind kind) {
@@ -46,6 +47,7 @@ inline void give_immediate(ibv_send_wr& write, std::uint32_t immediate) {
     write.imm_data = htonl(immediate);
 }
 
+// Owns what is known of completions; queue pairs and their counts lie in Peer.
 class Requests {
 public:
     // Who takes in what has ended. May call messages back.
@@ -67,7 +69,8 @@ public:
 
     // Waits for room in the queue. Nothing is posted to a peer that is lost or broken.
     void post(Peer& peer, ibv_send_wr& request);
-    // The same of a write into shared memory: on the software HCA and inside a host our stores.
+    // The same of a write that is our own stores, on the software HCA and inside a host: long ones are timed now and
+    // then, and go past the caches where the peer's are far.
     void post_stores(Peer& peer, ibv_send_wr& request);
     void write(Peer& peer, std::span<ibv_sge> pieces, std::uint64_t address, unsigned flags, RequestKind kind);
     // Into one of the words of our inbox in the peer's memory.

@@ -34,6 +34,7 @@ struct Transfer {
     std::array<std::uint32_t, most_pieces_lent> pieces{};  // what the HCA calls them; 0: it was not told
 };
 
+// Owns the table, and holds the registrations of what is in it.
 class Transfers {
 public:
     explicit Transfers(Registrations& registrations) : registrations_(registrations) {}

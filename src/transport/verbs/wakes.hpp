@@ -11,6 +11,8 @@
 
 namespace loom::transport {
 
+// Takes the completions of the shared receive queue, and owns those that are more than bells; and interrupt()'s
+// eventfd.
 class Wakes {
 public:
     explicit Wakes(const Device& device);
