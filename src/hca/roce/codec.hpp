@@ -46,7 +46,7 @@ inline std::size_t datagram_bytes(const Packet& packet, std::size_t payload) {
 // Writes the headers of a known operation and returns how many bytes they take. P_Key 0xffff, migrated, version 0.
 std::size_t write_headers(const Packet& packet, std::size_t payload, std::span<std::byte, max_header_bytes> out);
 
-// A whole datagram with its CRC; for tests and rare packets, allocates. Sockets write theirs where they are sent from.
+// A whole datagram with its CRC, for tests; allocates. Sockets write theirs where they are sent from.
 std::vector<std::byte> encode(const Packet& packet, std::span<const std::byte> payload, const Envelope& envelope,
                               std::uint16_t id = 0);
 
