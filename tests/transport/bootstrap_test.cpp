@@ -105,7 +105,7 @@ TEST(Bootstrap, ATimeoutIsANumberOfSeconds) {
     std::array<int, 2> ends{};
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()), 0);
     const Variable run("LOOM_RUN", std::to_string(ends[1]));
-    for (const char* text : {"", "0", "-1", "soon", "1s", "nan"}) {
+    for (const char* text : {"0", "-1", "soon", "1s", "nan"}) {
         const Variable timeout("LOOM_BOOTSTRAP_TIMEOUT", text);
 
         EXPECT_THROW((void)find_bootstrap(), BootstrapError) << text;

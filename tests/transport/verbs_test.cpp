@@ -81,14 +81,19 @@ TEST(Verbs, a_small_ring_wraps_and_a_slow_receiver_loses_nothing) {
 TEST(Verbs, TheFirstPassThroughARingWaitsForNoPages) {
     on_ranks(2, [](Transport& transport, Bootstrap&) {
         const bool sender = transport.rank() == Rank{0};
-        std::vector<std::byte> data(4000, std::byte{1});
-        const auto pass_on = [&] {
+        std::vector<std::byte> data(4000, std::byte{1}), answer(8);
+        const auto move = [&](bool out, std::vector<std::byte>& bytes) {
             Counter counter;
             Message message = counter.message();
-            const bool done = sender ? transport.send(Rank{1}, Tag{1}, data, message)
-                                     : transport.receive(Rank{0}, Tag{1}, data, message);
+            const Rank other{sender ? 1u : 0u};
+            const bool done =
+                out ? transport.send(other, Tag{1}, bytes, message) : transport.receive(other, Tag{1}, bytes, message);
             if (done) --counter.open;
             drive(transport, [&] { return counter.open == 0; });
+        };
+        const auto pass_on = [&] {  // with an answer: a message that comes early needs memory of its own
+            move(sender, data);
+            move(!sender, answer);
         };
         const auto page_faults = [] {
             rusage used{};
