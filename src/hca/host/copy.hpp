@@ -1,4 +1,5 @@
-// One copy straight between the memory of two processes, done by the one that asked, while the other computes.
+// A direct copy between the memory of two processes of the host. The process that posted the request does it; the other
+// takes no part.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -11,14 +12,20 @@ namespace loom::hca {
 struct Peer;
 struct Qp;
 
-enum class Copied : std::uint8_t { done, ask_responder, refused, gone, faulted };
+enum class Copied : std::uint8_t {
+    done,
+    ask_responder,  // the target's queue pair or the key does not fit: the target checks, and gives the reason
+    refused,        // the system forbids the copy: the target does it
+    gone,           // the target process has ended
+    faulted,        // memory of one side is not mapped
+};
 struct Remote {
     bool read;  // or else written
     std::uint64_t address;
     std::uint32_t rkey, length;
     bool past_caches;
 };
-// A read or write of a connected queue pair whose peer is known.
+// A read or write of a connected queue pair whose path has a peer that is up.
 Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges);
 
 enum class Pulled : std::uint8_t { done, refused, gone };

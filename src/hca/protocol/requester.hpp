@@ -19,8 +19,8 @@ public:
     explicit Requester(Engine& engine) : engine_(engine) {}
 
     void run(Qp& qp);  // sends what the send queue holds, as far as it goes
-    // An unsignalled write on an empty queue bypasses the queue, whose memory would be one more that is in no cache.
-    // False: nothing was done, it needs a place.
+    // An unsignalled write inside the host bypasses the send queue when it is empty: that saves a cache miss. False: it
+    // is not done, and has to go through the send queue.
     bool write_at_once(Qp& qp, const ibv_send_wr& request);
     void make_packet(Qp& qp, const SendWqe& wqe, std::uint32_t index, Packet& packet) const;
 
@@ -39,7 +39,8 @@ public:
     [[nodiscard]] std::uint64_t next_deadline() const;  // ns; 0: none
     [[nodiscard]] const std::vector<Qp*>& timed() const { return timed_; }
     void restart_timer(Qp& qp);  // if it runs
-    // Asks for an answer where nobody was asked about what is under way. False: there is no such packet.
+    // Sends the last packet again with a request for an acknowledgement, if no packet under way has requested one.
+    // False: nothing was sent.
     bool ask_if_nobody_did(Qp& qp);
     void give_up(Qp& qp);  // on a peer that has left: its requests fail after as long as repeating them would take
     static bool waited_enough(Qp& qp);
@@ -48,12 +49,12 @@ public:
 private:
     enum class Lost : std::uint8_t { perhaps, no };
 
-    bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // the common case, done at once
-    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // short sends inside the host; writes never
+    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);  // true: packets are to be sent
     void refuse(Qp& qp, ibv_wc_status status);
     bool can_reach(Qp& qp);
     ibv_wc_status translate(Qp& qp, SendWqe& wqe, ibv_sge* sges);
-    bool copy(Qp& qp, SendWqe& wqe, std::uint32_t at);
+    bool copy(Qp& qp, SendWqe& wqe, std::uint32_t at);  // inside the host; true: packets are to be sent
     bool send_packets(Qp& qp, SendWqe& wqe, std::uint32_t at);
     bool send_questions(Qp& qp, SendWqe& wqe);
     bool send_references(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);

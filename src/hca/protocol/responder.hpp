@@ -23,13 +23,14 @@ public:
     void on_datagram(Qp& qp, const Arrival& arrival);
 
     // --- answering.cpp
-    void owe(Qp& qp);
+    void owe(Qp& qp);        // notes that an acknowledgement or an answer is due
     void answer(Qp& qp);     // sends acknowledgements and answers that are due
     void settle(Acks acks);  // the same for all that owe some
     void settle_up(Qp& qp);  // the queue pair ends: on RoCE, acknowledges what has come, asked for or not
     [[nodiscard]] bool owes() const { return !owing_.empty(); }
+    // The acknowledgement that is due, to be sent together with a packet of ours. False: none is due.
     bool ride(Qp& qp, Packet& packet) const;
-    void rode(Qp& qp);
+    void rode(Qp& qp);  // it was sent
     void flush(Qp& qp);
     void end(Qp& qp);  // nothing more is received
     void forget(Qp& qp);

@@ -26,7 +26,9 @@ struct Load {
     const std::uint8_t* bytes = nullptr;
 };
 
-// What it means that an answer is missing, and when to look again (ns).
+// What to do when an acknowledgement is missing, and when to look again (ns). wait: nothing; ask: send the last packet
+// again, no packet has requested an acknowledgement yet; probe: send the last packet again, to hear what is missing;
+// resend: send again from the oldest unacknowledged packet; give_up: fail the request.
 struct Overdue {
     enum class Verdict : std::uint8_t { wait, ask, probe, resend, give_up } verdict;
     std::uint64_t next = 0;
@@ -52,17 +54,17 @@ public:
     [[nodiscard]] bool lossy() const { return lossy_; }
     // How many packets the queue pair may send now; 0: it runs again when it may.
     virtual std::uint32_t allowance(Qp&) { return ~0u; }
-    // Of a lossy wire: as many of the packets that are left of one request, or of the answer to a read, as go at once;
-    // returns how many went. Where it was room that was missing the queue pair is noted; else an answer runs it again.
+    // Lossy wires only. Sends as many of the remaining packets of a request, or of the answer to a read, as may go now;
+    // returns how many. The queue pair runs again when there is room, or when an acknowledgement opens the window.
     virtual std::uint32_t send_run(Qp&, const SendWqe&, std::span<const ibv_sge>) { return 0; }
     virtual std::uint32_t send_response(Qp&, const Answer&, const std::uint8_t*) { return 0; }
-    // Whether the last packet of a request that nobody waits for asks for an answer all the same.
+    // Whether the last packet of an unsignalled request requests an acknowledgement all the same.
     virtual bool asks(Qp&, const SendWqe&) { return true; }
-    // Something is under way of which nobody was asked.
+    // Packets are under way, and none of them has requested an acknowledgement.
     virtual bool unasked(Qp&) { return false; }
-    // An answer was asked for and has not come.
+    // An acknowledgement was requested and has not come.
     virtual bool awaits_answer(Qp&) { return false; }
-    virtual void progressed(Qp&, std::uint32_t /*packets*/) {}
+    virtual void progressed(Qp&, std::uint32_t /*packets*/) {}  // so many more are acknowledged
     virtual void lost(Qp&) {}
     virtual void await_room(const Qp&, int /*most_ms*/) {}
     // A timer starts: until when the oldest packet may stay unanswered, ns.
