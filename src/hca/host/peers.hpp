@@ -45,8 +45,8 @@ public:
     void run_silent();
     [[nodiscard]] bool some_silent() const { return !silent_.empty(); }
 
-    // Notes a process that has new entries in its ring. The engine's Guard wakes it, if it sleeps, just before it releases
-    // the mutex.
+    // Notes a process that has new entries in its ring. The engine's Guard wakes it, if it sleeps, just before it
+    // releases the mutex.
     void touch(Peer& peer) {
         if (peer.touched) return;
         peer.touched = true;

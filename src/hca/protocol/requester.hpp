@@ -50,7 +50,7 @@ private:
     enum class Lost : std::uint8_t { perhaps, no };
 
     bool send_short(Qp& qp, SendWqe& wqe, std::uint32_t at);  // short sends inside the host; writes never
-    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);  // true: packets are to be sent
+    bool begin(Qp& qp, SendWqe& wqe, std::uint32_t at);       // true: packets are to be sent
     void refuse(Qp& qp, ibv_wc_status status);
     bool can_reach(Qp& qp);
     ibv_wc_status translate(Qp& qp, SendWqe& wqe, ibv_sge* sges);

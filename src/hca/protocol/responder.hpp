@@ -28,7 +28,8 @@ public:
     void settle(Acks acks);  // the same for all that owe some
     void settle_up(Qp& qp);  // the queue pair ends: on RoCE, acknowledges what has come, asked for or not
     [[nodiscard]] bool owes() const { return !owing_.empty(); }
-    // The acknowledgement that is due, to be sent together with a packet of ours. False: none is due.
+    // The acknowledgement that is due, to be sent together with a packet of ours. False: none is due, or answers go
+    // first.
     bool ride(Qp& qp, Packet& packet) const;
     void rode(Qp& qp);  // it was sent
     void flush(Qp& qp);
