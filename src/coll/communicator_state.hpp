@@ -39,7 +39,7 @@ struct Communicator::State {
     // An execution with everything but its tag.
     [[nodiscard]] Execution& take(Prepared& prepared, Buffers buffers, const Reduction* reduction);
     void put_back(Execution& execution);
-    // With its tag. After a check of what others call, if that was asked for.
+    // Starts an execution that has its tag; with LOOM_COLL_CHECK after the ranks have compared their calls.
     void start(Execution& execution);
     void start_checked(Execution& execution, const CallRecord& mine);
     // Throws RankLost when a member is gone.

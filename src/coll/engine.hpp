@@ -105,12 +105,12 @@ public:
 
     // Begins with what is ready. The execution may be finished when it returns.
     void start(Execution& execution);
-    // It is pending, and whoever polls next begins with it.
+    // Sets it up; it is pending, and poll() begins it.
     void hand_over(Execution& execution);
     // It is pending, and begins when `check` has ended and says that all ranks call the same; else it fails.
     void hold_behind(Execution& execution, Execution& check, std::unique_ptr<Check> what);
     [[nodiscard]] bool has_handed_over() const { return !handed_over_.empty(); }
-    // Looks for messages, if anything is pending. True when something happened.
+    // Begins what was handed over, else looks for messages, if anything is pending. True when something happened.
     bool poll();
     [[nodiscard]] std::size_t pending() const { return pending_; }
     [[nodiscard]] transport::Transport& transport() const { return transport_; }
@@ -128,7 +128,7 @@ public:
 private:
     friend class Execution;
     void set_up(Execution& execution);
-    void look_at_pages(Execution& execution);
+    void look_at_pages(Execution& execution);  // notes which buffers lie in huge pages; may move them there
     void advance(Execution& execution);
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);

@@ -23,8 +23,8 @@ struct World::State {
     State(std::unique_ptr<transport::Bootstrap> bootstrap, std::unique_ptr<transport::Transport> transport);
     ~State();
 
-    // Held by everyone who touches the engine, the transport or a communicator; costs a branch while one thread is all
-    // there is.
+    // Held by everyone who touches the engine, the transport or a communicator. Letting go tells the progress thread
+    // what is pending. Costs a branch while one thread is all there is.
     class Hold {
     public:
         explicit Hold(State& state) : state_(state), locked_(state.locked) {
@@ -46,21 +46,23 @@ struct World::State {
         bool locked_;
     };
 
-    // Here, or by the thread where that has a core of its own and there is much to move.
+    // Begins the operation in the calling thread, or hands it to the progress thread where a core is spare and there is
+    // much to move.
     void start(Execution& execution);
     // Until the execution is finished, however it ended. Throws when the transport is broken.
     void wait(const Execution& execution);
     // One look.
     bool poll();
-    // The same for users who look again and again: now and then somebody else gets the core where there are too few.
+    // One look, for users who look again and again. Where cores are too few, some looks in vain give the core away.
     void poll_for_test();
     std::uint32_t fruitless_tests = 0;
 
     // The progress thread. All inside the lock, but for start and stop.
     void start_thread(Progress how);
     void stop_thread();
-    void agree_with_thread();  // it will hear of what comes when it has to do the work alone
-    void set_events(bool on);
+    // Where nobody waits: wakes the thread for what was handed over, else asks peers to wake it for what they send.
+    void agree_with_thread();
+    void set_events(bool on);  // whether peers wake us for what they send
     void thread_main();
 
     void keep_choices();

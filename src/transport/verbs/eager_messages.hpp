@@ -40,6 +40,8 @@ private:
         rings_.write(peer, Kind::eager, message.tag, {message.data, message.bytes});
         return true;
     }
+    // send(), where the frame cannot leave at once. The message waits for room or for a large one of its tag, or is
+    // lent because the peer keeps no more early messages.
     bool send_later(Peer& peer, Message& message);
     bool send_waiting_message(Peer& peer, Message& message);
     void keep(Peer& peer, Tag tag, std::span<const std::byte> data);

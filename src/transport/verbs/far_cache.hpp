@@ -8,14 +8,14 @@ namespace loom::transport {
 
 // Lines that another core has touched must be taken back from its cache before they can be written again: by our stores
 // into its memory, frames and data, or by the kernel's counts of pages that are lent. Where both cores share a cache
-// that is quick. Elsewhere it is not, and another way is better, which touches nothing of the kind. Which it is nobody
-// tells, virtual cores least of all, and it changes while a program runs: so the quick way is timed now and then.
+// that is quick. Elsewhere another way is better, which touches no such lines. Virtual machines hide whether two cores
+// share a cache, and the answer can change while a program runs: so at least one in eight is timed.
 class FarCache {
 public:
     enum class Way : std::uint8_t { usual, timed, other };
     // Slow is what takes longer than `once` and `each` for every line or page.
     constexpr FarCache(std::chrono::nanoseconds once, std::chrono::nanoseconds each) : once_(once), each_(each) {}
-    // Which way the next shall go. Of a timed one, which goes the usual way, the time is to be told.
+    // Which way the next shall go. A timed one goes the usual way; tell took() how long it was.
     [[nodiscard]] Way next() {
         if (other_left_ != 0) {
             --other_left_;

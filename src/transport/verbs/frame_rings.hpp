@@ -39,7 +39,7 @@ public:
     [[nodiscard]] const SharedMemory& memory() const { return *memory_; }
 
     [[nodiscard]] bool has_room(Peer& peer, std::uint64_t lines);
-    // Into a ring that has room. The peer sees it at once, or is woken.
+    // Into a ring that has room. A peer that sleeps (Inbox::wants_events) is woken by an immediate.
     void write(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
     // At once, or once there is room and all that waits has left.
     void send(Peer& peer, Kind kind, Tag tag, std::span<const std::byte> payload);
@@ -61,7 +61,7 @@ public:
     }
     // The next frame, if it is there as a whole.
     [[nodiscard]] static bool look(const Peer& peer, Frame& frame);
-    // Takes the frame of so many bytes out of the ring, and now and then tells the peer.
+    // Takes the next frame, of so many lines, out of the ring, and now and then tells the peer.
     void consume(Peer& peer, std::uint64_t lines);
     void consume_skip(Peer& peer) { consume(peer, peer.in.lines - peer.in.head % peer.in.lines); }
 

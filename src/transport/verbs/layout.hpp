@@ -15,7 +15,7 @@ enum class Kind : std::uint8_t {
     ready,      // a receiver waits for a large one: Ready
     written,    // it is there, or what was not lent of it: Reference
     lent,       // the receiver may read it, or a first part of it, itself: Loan
-    advance,    // the same before the receiver said `ready`, all of it, or a small one that it shall not keep: Loan
+    advance,    // the same of a whole message, without waiting for `ready`; a small one if it keeps no more: Loan
     rather,     // an advance shall be written into this instead: Ready; the frame's tag is the loan's id
     unwanted,   // an advance has another length: Reference
     taken,      // a loan has been read: Reference

@@ -117,7 +117,7 @@ struct alignas(64) Peer {
     std::uint64_t advances_sent = 0, advances_seen = 0;
     std::deque<ReadyAt> readies;  // that wait for their send
     MessageList writing;          // whose data is under way
-    std::uint64_t unread = 0;     // advances like which (see kind_of_advance) the peer rather had written, a bit each
+    std::uint64_t unread = 0;     // a bit for each kind of advance (kind_of_advance) that it asked to have written
     // RendezvousReceiver: those that have met their message, which we read ourselves or have the peer write.
     MessageList reading;
 };

@@ -1,6 +1,7 @@
 // Ranks connected by reliable queue pairs. Small messages are RDMA writes into a ring in the receiver's memory, which
-// it polls; large ones are written straight into the receiver's memory once it has said where (Hoefler 2008, LibOF),
-// or read by it where cores copy, which is with the software HCA inside a host.
+// it polls. Large ones are written straight into the receiver's memory once it has said where (Hoefler 2008, LibOF).
+// Inside a host with the software HCA, where cores copy, the receiver may read them instead, and the sender may say
+// where they are without being asked.
 #pragma once
 
 #include <memory>
@@ -35,8 +36,8 @@ struct Distance {
 struct Card;  // what a rank tells all others
 struct Door;  // and one of them
 
-// Opens the device, connects to all ranks, and hands every operation and every frame to the class whose it is. Owns all
-// of these, and the peers in which they keep what is of one rank.
+// Opens the device, connects to all ranks, and hands every operation and every frame to the class it belongs to. Owns
+// these classes, and the peers, in which they keep what concerns one rank.
 class VerbsTransport final : public Transport, private Requests::Handler {
 public:
     explicit VerbsTransport(Bootstrap& bootstrap);
