@@ -81,6 +81,7 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
         std::sort(targets.begin(), targets.end());
         targets.erase(std::unique(targets.begin(), targets.end()), targets.end());
         for (const std::uint32_t to : targets) flow_to_.push_back(Rank{to});
+        flow_from_.resize(flow_to_.size(), Rank{r});
         first_flow_[r + 1] = static_cast<FlowIndex>(flow_to_.size());
     }
 
@@ -154,7 +155,7 @@ bool Executor::post(Rank rank, OpIndex receive) {
     return false;
 }
 
-Executor::OpIndex Executor::match(Rank rank, Rank from, OpIndex send) {
+OpIndex Executor::match(Rank rank, Rank from, OpIndex send) {
     if (wild_of_[rank.value] != no_index) {
         Wild& wild = wilds_[wild_of_[rank.value]];
         const std::uint32_t tag = schedule_->op(send).tag;
@@ -177,11 +178,6 @@ Executor::OpIndex Executor::match(Rank rank, Rank from, OpIndex send) {
     const OpIndex receive = channel.head;
     channel.head = next_posted_[receive];
     return receive;
-}
-
-Rank Executor::flow_from(FlowIndex flow) const {
-    const auto after = std::upper_bound(first_flow_.begin(), first_flow_.end(), flow);
-    return Rank{static_cast<std::uint32_t>(after - first_flow_.begin() - 1)};
 }
 
 std::vector<Flow> Executor::flows() const {

@@ -9,11 +9,9 @@
 #include "loom/sim/options.hpp"
 #include "loom/sim/simulation.hpp"
 #include "loom/traffic/schedule.hpp"
+#include "sim/program.hpp"
 
 namespace loom::sim {
-
-using FlowIndex = std::uint32_t;
-inline constexpr std::uint32_t no_index = 0xffffffffu;
 
 // All state belongs to one rank or another, and a call touches the rank it names (for a flow's delivered bytes: the
 // receiver) only: calls for different ranks may come from different threads. `Engine` has to offer
@@ -23,10 +21,31 @@ inline constexpr std::uint32_t no_index = 0xffffffffu;
 class Executor {
 public:
     using Op = traffic::Op;
-    using OpIndex = traffic::OpIndex;
     using OpKind = traffic::OpKind;
+    using Interface = Simulation;
+    using Source = traffic::Schedule;
+    static constexpr bool live = false;
+    template <class T>
+    using PerOp = std::vector<T>;
+    template <class T>
+    using PerFlow = std::vector<T>;
 
     Executor(const traffic::Schedule& schedule, const LocalCosts& costs);
+
+    [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule_->ranks()); }
+    template <class T>
+    [[nodiscard]] PerOp<T> per_op(T initial) const {
+        return PerOp<T>(schedule_->size(), initial);
+    }
+    template <class T>
+    [[nodiscard]] PerFlow<T> per_flow() const {
+        return PerFlow<T>(flow_count());
+    }
+    [[nodiscard]] std::uint64_t amount(OpIndex send) const { return schedule_->op(send).amount; }
+    [[nodiscard]] Rank peer(OpIndex send) const { return schedule_->op(send).peer; }
+    [[nodiscard]] std::uint8_t sl(OpIndex send) const { return schedule_->op(send).sl; }
+    [[nodiscard]] static OpIndex ticket(OpIndex send, Due, Time) { return send; }
+    [[nodiscard]] static OpIndex redeem(OpIndex ticket) { return ticket; }
 
     template <class Engine>
     void start(Rank rank, Time now, Engine& engine) {
@@ -61,9 +80,9 @@ public:
     // Flows, sorted by (from, to): what the sends of one rank to another have in common.
     [[nodiscard]] std::size_t flow_count() const { return flow_to_.size(); }
     [[nodiscard]] FlowIndex flow(OpIndex send) const { return detail_[send]; }
-    [[nodiscard]] FlowIndex first_flow(Rank from) const { return first_flow_[from.value]; }
     [[nodiscard]] Rank flow_to(FlowIndex flow) const { return flow_to_[flow]; }
-    [[nodiscard]] Rank flow_from(FlowIndex flow) const;
+    [[nodiscard]] Rank flow_from(FlowIndex flow) const { return flow_from_[flow]; }
+    [[nodiscard]] static bool flow_before(FlowIndex a, FlowIndex b) { return a < b; }
     void begun(FlowIndex flow, Time now) { flow_begun_[flow] = std::min(flow_begun_[flow], now); }
     void delivered(FlowIndex flow, std::uint64_t bytes, Time now) {
         flow_delivered_[flow] += bytes;
@@ -71,8 +90,8 @@ public:
     }
     [[nodiscard]] std::uint64_t delivered(FlowIndex flow) const { return flow_delivered_[flow]; }
     [[nodiscard]] std::vector<Flow> flows() const;
+    [[nodiscard]] static Flow& flow_in(std::vector<Flow>& flows, FlowIndex flow) { return flows[flow]; }
 
-    [[nodiscard]] const traffic::Schedule& schedule() const { return *schedule_; }
     [[nodiscard]] std::vector<Time> rank_ends() const;
     [[nodiscard]] bool finished() const;  // cost: one pass over the ranks
     [[nodiscard]] bool finished(Rank rank) const { return open_[rank.value] == 0; }
@@ -164,6 +183,7 @@ private:
     std::vector<Time> rank_end_;
     std::vector<Time> cpu_free_;
     std::vector<FlowIndex> first_flow_;  // by rank, and the end
+    std::vector<Rank> flow_from_;
     std::vector<Rank> flow_to_;
     std::vector<std::uint64_t> flow_bytes_;
     std::vector<std::uint64_t> flow_delivered_;

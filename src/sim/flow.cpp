@@ -8,12 +8,11 @@
 #include "sim/executor.hpp"
 #include "sim/fair_share.hpp"
 #include "sim/indexed_heap.hpp"
+#include "sim/live_program.hpp"
 #include "sim/paths.hpp"
 
 namespace loom::sim {
 namespace {
-
-using traffic::OpIndex;
 
 // Links whose rate is unknown run at what Fabric::connect gives by default.
 constexpr std::uint32_t usual_megabits = 32'000;
@@ -29,38 +28,48 @@ std::vector<Rate> capacities(const fabric::Fabric& fabric) {
 }
 
 // A link has the number of the port that sends on it.
-class FlowSimulation final : public Simulation {
+template <class Program>
+class FlowSimulation : public Program::Interface {
 public:
-    FlowSimulation(const Network& network, const traffic::Schedule& schedule, const Options& options)
+    FlowSimulation(const Network& network, const typename Program::Source& source, const Options& options)
         : network_(network),
           fabric_(&network.graph->fabric()),
-          schedule_(&schedule),
           options_(options),
-          executor_(schedule, options.local),
+          program_(source, options.local),
           shares_(capacities(*fabric_)),
           packets_(fabric_->port_count()),
-          next_send_(schedule.size(), no_index),
-          queues_(executor_.flow_count()) {
-        for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) executor_.start(Rank{rank}, now_, *this);
+          next_send_(program_.per_op(OpIndex{no_index})),
+          queues_(program_.template per_flow<Queue>()) {
+        if constexpr (!Program::live) start();
     }
 
+    using Program::Interface::work;
     [[nodiscard]] Level level() const override { return Level::flow; }
     [[nodiscard]] Time now() const override { return now_; }
     State advance(Time until) override;
 
     [[nodiscard]] std::vector<Flow> flows() const override;
-    [[nodiscard]] std::vector<Time> rank_ends() const override { return executor_.rank_ends(); }
+    [[nodiscard]] std::vector<Time> rank_ends() const override { return program_.rank_ends(); }
     [[nodiscard]] fabric::PortCounters counters(PortIndex port) const override;
     [[nodiscard]] fabric::CongestionParameters* congestion_parameters() override { return nullptr; }
-    [[nodiscard]] Work work() const override { return work_; }
+    [[nodiscard]] Simulation::Work work() const override { return work_; }
     [[nodiscard]] std::vector<std::string> trouble() const override {
         constexpr std::size_t most = 20;
-        return state_ == State::stuck ? executor_.open_operations(most) : std::vector<std::string>();
+        return state_ == State::stuck ? program_.open_operations(most) : std::vector<std::string>();
     }
 
-    // What the executor asks for.
+    [[nodiscard]] Program& program() { return program_; }
+
+    // What the program asks for.
+    void prepare(FlowIndex flow) {
+        if constexpr (Program::live) {
+            check_pair(network_, program_.flow_from(flow), program_.flow_to(flow), options_.flow.lids, Answers::none);
+            queues_.grow(flow);
+        }
+    }
     void begin_send(Rank rank, OpIndex send, Time now) {
-        later(now + options_.flow.host_delay, {Event::enters, rank, schedule_->op(send).peer, send, {}});
+        if constexpr (Program::live) next_send_.grow(send);
+        later(now + options_.flow.host_delay, {Event::enters, rank, program_.peer(send), send, {}});
     }
     void wake_at(Rank rank, OpIndex op, Time at) { later(at, {Event::work, rank, rank, op, {}}); }
 
@@ -109,6 +118,10 @@ private:
         if (!ends_.empty()) next = std::min(next, ends_.top_time());
         return next;
     }
+    void start() {
+        for (std::uint32_t rank = 0; rank < program_.ranks(); ++rank) program_.start(Rank{rank}, now_, *this);
+        started_ = true;
+    }
     void handle(const Event& event);
     void line_up(Rank from, OpIndex send);
     void enter(Rank from, OpIndex send);
@@ -119,38 +132,40 @@ private:
 
     Network network_;
     const fabric::Fabric* fabric_;
-    const traffic::Schedule* schedule_;
     Options options_;
-    Executor executor_;
+    Program program_;
     FairShare shares_;
-    std::vector<std::uint64_t> packets_;  // by link
-    std::vector<OpIndex> next_send_;      // by operation: the send behind it in its queue
-    std::vector<Queue> queues_;           // by flow
+    std::vector<std::uint64_t> packets_;                   // by link
+    typename Program::template PerOp<OpIndex> next_send_;  // the send behind it in its queue
+    typename Program::template PerFlow<Queue> queues_;
     std::priority_queue<Queued> events_;
     std::uint64_t event_count_ = 0;
     IndexedHeap ends_;  // of streams
     std::vector<Message> messages_;
     std::vector<PortIndex> path_;
     std::vector<FairShare::Link> links_;
-    Work work_;
+    Simulation::Work work_;
     Time now_;
+    bool started_ = false;
     State state_ = State::running;
 };
 
 // path_ holds the message's way.
-void FlowSimulation::leave(Rank from, OpIndex send) {
-    const traffic::Op& op = schedule_->op(send);
+template <class Program>
+void FlowSimulation<Program>::leave(Rank from, OpIndex send) {
     const auto switches = static_cast<std::int64_t>(path_.size()) - 1;
     const Time way = options_.flow.cable_delay * static_cast<std::int64_t>(path_.size()) +
                      options_.flow.switch_delay * switches + options_.flow.host_delay;
     const std::uint32_t mtu = options_.packet.mtu;
-    const std::uint64_t count = std::max<std::uint64_t>(1, (op.amount + mtu - 1) / mtu);
+    const std::uint64_t count = std::max<std::uint64_t>(1, (program_.amount(send) + mtu - 1) / mtu);
     for (const PortIndex port : path_) packets_[port.value] += count;
-    later(now_ + way, {Event::arrives, from, op.peer, send, way});
+    later(now_ + way, {Event::arrives, from, program_.peer(send), send, way});
 }
 
-void FlowSimulation::line_up(Rank from, OpIndex send) {
-    Queue& queue = queues_[executor_.flow(send)];
+template <class Program>
+void FlowSimulation<Program>::line_up(Rank from, OpIndex send) {
+    Queue& queue = queues_[program_.flow(send)];
+    if constexpr (Program::live) next_send_[send] = no_index;  // the number may have been another's
     if (queue.head == no_index) {
         queue.head = queue.tail = send;
         return enter(from, send);
@@ -160,23 +175,26 @@ void FlowSimulation::line_up(Rank from, OpIndex send) {
 }
 
 // The head of the line has left.
-void FlowSimulation::next_in_line(Rank from, OpIndex send) {
-    Queue& queue = queues_[executor_.flow(send)];
+template <class Program>
+void FlowSimulation<Program>::next_in_line(Rank from, OpIndex send) {
+    Queue& queue = queues_[program_.flow(send)];
     queue.head = next_send_[send];
-    if (queue.head != no_index) later(now_, {Event::follows, from, schedule_->op(queue.head).peer, queue.head, {}});
+    if (queue.head != no_index) later(now_, {Event::follows, from, program_.peer(queue.head), queue.head, {}});
 }
 
-void FlowSimulation::enter(Rank rank, OpIndex send) {
-    const traffic::Op& op = schedule_->op(send);
+template <class Program>
+void FlowSimulation<Program>::enter(Rank rank, OpIndex send) {
+    const Rank peer = program_.peer(send);
+    const std::uint64_t bytes = program_.amount(send);
     const auto& hosts = network_.placement.hosts;
-    const PortIndex from = hosts[rank.value], to = hosts[op.peer.value];
+    const PortIndex from = hosts[rank.value], to = hosts[peer.value];
     if (from == to) {  // inside the host
-        const Time copying{static_cast<std::int64_t>(op.amount) * options_.local.copy};
-        return later(now_ + copying, {Event::copied, rank, op.peer, send, {}});
+        const Time copying{static_cast<std::int64_t>(bytes) * options_.local.copy};
+        return later(now_ + copying, {Event::copied, rank, peer, send, {}});
     }
-    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, op.peer);
+    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, peer);
     if (walk(network_, from, to, lid, path_) != Walk::arrives) throw Error("the forwarding tables have changed");
-    if (op.amount == 0) {
+    if (bytes == 0) {
         leave(rank, send);
         return next_in_line(rank, send);
     }
@@ -184,10 +202,11 @@ void FlowSimulation::enter(Rank rank, OpIndex send) {
     for (const PortIndex port : path_) links_.push_back(port.value);
     const FairShare::Stream stream = shares_.add(links_);
     if (stream >= messages_.size()) messages_.resize(stream + std::size_t{1});
-    messages_[stream] = {rank, send, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(op.amount)};
+    messages_[stream] = {rank, send, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(bytes)};
 }
 
-void FlowSimulation::end(std::uint32_t stream) {
+template <class Program>
+void FlowSimulation<Program>::end(std::uint32_t stream) {
     ends_.remove(stream);
     assert(messages_[stream].left <= Wide{messages_[stream].rate} * (now_ - messages_[stream].since).ps);
     path_.clear();
@@ -199,7 +218,8 @@ void FlowSimulation::end(std::uint32_t stream) {
     next_in_line(message.from, message.send);
 }
 
-void FlowSimulation::handle(const Event& event) {
+template <class Program>
+void FlowSimulation<Program>::handle(const Event& event) {
     switch (event.kind) {
         case Event::enters:
             return line_up(event.from, event.op);
@@ -209,21 +229,22 @@ void FlowSimulation::handle(const Event& event) {
             later(now_ + options_.flow.host_delay, {Event::arrives, event.from, event.to, event.op, {}});
             return next_in_line(event.from, event.op);
         case Event::arrives: {
-            const std::uint64_t bytes = schedule_->op(event.op).amount;
+            const std::uint64_t bytes = program_.amount(event.op);
             work_.bytes += bytes;
-            executor_.delivered(executor_.flow(event.op), bytes, now_);
-            executor_.message_arrived(event.to, event.from, event.op, now_, *this);
+            program_.delivered(program_.flow(event.op), bytes, now_);
+            program_.message_arrived(event.to, event.from, event.op, now_, *this);
             later(now_ + event.way_back, {Event::acknowledged, event.from, event.to, event.op, {}});
             return;
         }
         case Event::acknowledged:
-            return executor_.send_done(event.from, event.op, now_, *this);
+            return program_.send_done(event.from, event.op, now_, *this);
         case Event::work:
-            return executor_.work_done(event.from, event.op, now_, *this);
+            return program_.work_done(event.from, event.op, now_, *this);
     }
 }
 
-void FlowSimulation::solve() {
+template <class Program>
+void FlowSimulation<Program>::solve() {
     for (const FairShare::Stream stream : shares_.solve(now_)) {
         Message& message = messages_[stream];
         message.left -= Wide{message.rate} * (now_ - message.since).ps;
@@ -235,11 +256,14 @@ void FlowSimulation::solve() {
     }
 }
 
-State FlowSimulation::advance(Time until) {
+template <class Program>
+State FlowSimulation<Program>::advance(Time until) {
+    if constexpr (Program::live)
+        if (!started_) start();
     while (state_ == State::running) {
         const Time next = next_time();
         if (next == never) {
-            state_ = executor_.finished() ? State::finished : State::stuck;
+            state_ = program_.finished() ? State::finished : State::stuck;
             break;
         }
         if (next > until) {
@@ -262,19 +286,21 @@ State FlowSimulation::advance(Time until) {
     return state_;
 }
 
-std::vector<Flow> FlowSimulation::flows() const {
-    std::vector<Flow> flows = executor_.flows();
+template <class Program>
+std::vector<Flow> FlowSimulation<Program>::flows() const {
+    std::vector<Flow> flows = program_.flows();
     for (std::uint32_t stream = 0; stream < messages_.size(); ++stream) {
         const Message& message = messages_[stream];
         if (message.left == 0) continue;
         const Wide left = message.left - Wide{message.rate} * (now_ - message.since).ps;
         const auto missing = static_cast<std::uint64_t>((left + parts_per_byte - 1) / parts_per_byte);
-        flows[executor_.flow(message.send)].delivered += schedule_->op(message.send).amount - missing;
+        program_.flow_in(flows, program_.flow(message.send)).delivered += program_.amount(message.send) - missing;
     }
     return flows;
 }
 
-fabric::PortCounters FlowSimulation::counters(PortIndex port) const {
+template <class Program>
+fabric::PortCounters FlowSimulation<Program>::counters(PortIndex port) const {
     constexpr std::int64_t parts_per_word = 4 * parts_per_byte;
     fabric::PortCounters result;
     const PortIndex peer = fabric_->port(port).peer;
@@ -291,7 +317,12 @@ fabric::PortCounters FlowSimulation::counters(PortIndex port) const {
 
 std::unique_ptr<Simulation> make_flow_simulation(const Network& network, const traffic::Schedule& schedule,
                                                  const Options& options) {
-    return std::make_unique<FlowSimulation>(network, schedule, options);
+    return std::make_unique<FlowSimulation<Executor>>(network, schedule, options);
+}
+
+std::unique_ptr<LiveSimulation> make_live_flow_simulation(const Network& network, std::uint32_t ranks,
+                                                          Programs& programs, const Options& options) {
+    return std::make_unique<Live<FlowSimulation<LiveProgram>>>(network, LiveProgram::Source{ranks, &programs}, options);
 }
 
 }  // namespace loom::sim

@@ -41,7 +41,7 @@ Walk walk(const Network& network, PortIndex from, PortIndex to, Lid lid, std::ve
 
 namespace {
 
-void check_tables(const Network& network) {
+void check_tables(const Network& network, std::size_t ranks) {
     if (network.graph == nullptr || network.tables == nullptr) throw Error("expected a fabric with forwarding tables");
     const routing::SwitchGraph& graph = *network.graph;
     const routing::Tables& tables = *network.tables;
@@ -53,6 +53,21 @@ void check_tables(const Network& network) {
             if (port != routing::no_route && port > graph.port_count(s))
                 throw Error(fmt::format("the tables lead to port {} of {}, which has {}", port,
                                         fabric::describe(graph.fabric(), graph.node(s)), graph.port_count(s)));
+    const std::size_t placed = network.placement.hosts.size();
+    if (placed < ranks)
+        throw Error(fmt::format("the schedule has {} ranks, {} have a place on the fabric", ranks, placed));
+}
+
+void check_place(const Network& network, Rank rank) {
+    const fabric::Fabric& fabric = network.graph->fabric();
+    const PortIndex host = network.placement.hosts[rank.value];
+    if (host == no_port)
+        throw Error(fmt::format("rank {} sends or is sent to, and has no place on the fabric", rank.value));
+    const fabric::Port& port = fabric.port(host);
+    if (fabric.node(port.node).kind == NodeKind::switch_)
+        throw Error(
+            fmt::format("rank {} sits on {}, which is no host", rank.value, fabric::describe(fabric, port.node)));
+    if (port.lid == no_lid) throw Error(fmt::format("{} has no LID", fabric::describe(fabric, port.node, port.number)));
 }
 
 std::string pair_text(const fabric::Fabric& fabric, const Network& network, Rank from, Rank to) {
@@ -82,31 +97,34 @@ std::string reason(const fabric::Fabric& fabric, Walk result, PortIndex last) {
 
 }  // namespace
 
-void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids, Answers answers) {
-    check_tables(network);
+namespace {
+
+void check_way(const Network& network, Rank from, Rank to, LidChoice lids, std::vector<PortIndex>& path) {
     const fabric::Fabric& fabric = network.graph->fabric();
-    const auto& hosts = network.placement.hosts;
-    if (hosts.size() < schedule.ranks())
-        throw Error(
-            fmt::format("the schedule has {} ranks, {} have a place on the fabric", schedule.ranks(), hosts.size()));
-    const auto check_place = [&](Rank rank) {
-        if (hosts[rank.value] == no_port)
-            throw Error(fmt::format("rank {} sends or is sent to, and has no place on the fabric", rank.value));
-        const fabric::Port& port = fabric.port(hosts[rank.value]);
-        if (fabric.node(port.node).kind == NodeKind::switch_)
-            throw Error(
-                fmt::format("rank {} sits on {}, which is no host", rank.value, fabric::describe(fabric, port.node)));
-        if (port.lid == no_lid)
-            throw Error(fmt::format("{} has no LID", fabric::describe(fabric, port.node, port.number)));
-    };
+    const PortIndex start = network.placement.hosts[from.value], end = network.placement.hosts[to.value];
+    const Walk result = walk(network, start, end, destination_lid(fabric.port(end), lids, from, to), path);
+    if (result != Walk::arrives)
+        throw Error(fmt::format("the tables do not lead from {}: {}", pair_text(fabric, network, from, to),
+                                reason(fabric, result, path.back())));
+}
+
+void check_pair(const Network& network, Rank from, Rank to, LidChoice lids, Answers answers,
+                std::vector<PortIndex>& path) {
+    if (network.placement.hosts[from.value] == network.placement.hosts[to.value]) return;
+    check_way(network, from, to, lids, path);
+    if (answers == Answers::back) check_way(network, to, from, lids, path);
+}
+
+}  // namespace
+
+void check_pair(const Network& network, Rank from, Rank to, LidChoice lids, Answers answers) {
     std::vector<PortIndex> path;
-    const auto check_pair = [&](Rank from, Rank to) {
-        const Lid lid = destination_lid(fabric.port(hosts[to.value]), lids, from, to);
-        const Walk result = walk(network, hosts[from.value], hosts[to.value], lid, path);
-        if (result != Walk::arrives)
-            throw Error(fmt::format("the tables do not lead from {}: {}", pair_text(fabric, network, from, to),
-                                    reason(fabric, result, path.back())));
-    };
+    check_pair(network, from, to, lids, answers, path);
+}
+
+void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids, Answers answers) {
+    check_tables(network, schedule.ranks());
+    std::vector<PortIndex> path;
     std::vector<std::uint32_t> peers;
     for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
         const Rank from{r};
@@ -115,15 +133,17 @@ void check_network(const Network& network, const traffic::Schedule& schedule, Li
             if (op.kind == traffic::OpKind::send) peers.push_back(op.peer.value);
         std::sort(peers.begin(), peers.end());
         peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
-        if (!peers.empty()) check_place(from);
+        if (!peers.empty()) check_place(network, from);
         for (const std::uint32_t peer : peers) {
-            const Rank to{peer};
-            check_place(to);
-            if (hosts[r] == hosts[peer]) continue;
-            check_pair(from, to);
-            if (answers == Answers::back) check_pair(to, from);
+            check_place(network, Rank{peer});
+            check_pair(network, from, Rank{peer}, lids, answers, path);
         }
     }
+}
+
+void check_network(const Network& network, std::uint32_t ranks) {
+    check_tables(network, ranks);
+    for (std::uint32_t r = 0; r < ranks; ++r) check_place(network, Rank{r});
 }
 
 }  // namespace loom::sim

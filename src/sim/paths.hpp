@@ -29,5 +29,8 @@ enum class Walk : std::uint8_t {
 // direction). Cost: a walk for each pair of ranks that sends.
 enum class Answers : std::uint8_t { none, back };
 void check_network(const Network& network, const traffic::Schedule& schedule, LidChoice lids, Answers answers);
+// The same for ranks that may do anything. Pairs are not looked at.
+void check_network(const Network& network, std::uint32_t ranks);
+void check_pair(const Network& network, Rank from, Rank to, LidChoice lids, Answers answers);
 
 }  // namespace loom::sim

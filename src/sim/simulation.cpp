@@ -21,4 +21,19 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
     throw UsageError("no such level");
 }
 
+std::unique_ptr<LiveSimulation> make_live_simulation(Level level, const Network& network, std::uint32_t ranks,
+                                                     Programs& programs, const Options& options) {
+    switch (level) {
+        case Level::packet:
+            check_network(network, ranks);
+            return make_live_packet_simulation(network, ranks, programs, options);
+        case Level::flow:
+            check_network(network, ranks);
+            return make_live_flow_simulation(network, ranks, programs, options);
+        case Level::message:
+            return make_live_message_simulation(ranks, programs, options);
+    }
+    throw UsageError("no such level");
+}
+
 }  // namespace loom::sim

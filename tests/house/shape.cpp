@@ -81,11 +81,20 @@ std::string function_name(const std::string& declaration) {
     }
     const std::size_t open = find_outside(declaration, "(=");
     if (open == std::string::npos || declaration[open] == '=') return {};
-    std::size_t begin = open;
-    while (begin > 0 &&
-           (is_word(declaration[begin - 1]) || declaration[begin - 1] == ':' || declaration[begin - 1] == '~'))
-        --begin;
-    return declaration.substr(begin, open - begin);
+    std::string name;
+    for (std::size_t at = open; at > 0; --at) {
+        const char letter = declaration[at - 1];
+        if (letter == '>' && name.starts_with("::")) {  // arguments of a class template are left out
+            int depth = 1;
+            while (--at > 1 && depth != 0)
+                depth += declaration[at - 1] == '>' ? 1 : declaration[at - 1] == '<' ? -1 : 0;
+            ++at;
+            continue;
+        }
+        if (!is_word(letter) && letter != ':' && letter != '~') break;
+        name.insert(name.begin(), letter);
+    }
+    return name;
 }
 
 struct Scope {

@@ -126,12 +126,16 @@ TEST(PlantedShape, OfFunctionsIsFound) {
         "    int inside() { return '}'; }\n"
         "};\n"
         "#define LATER() \\\n    void f() {\n"
+        "}\n"
+        "template <class T>\n"
+        "void Level<std::vector<T>, int>::play() {\n"
         "}\n");
 
     std::vector<std::string> found;
     for (const Function& each : shape.functions)
         found.push_back(each.name + " " + std::to_string(each.line) + " " + std::to_string(each.lines));
-    EXPECT_THAT(found, ElementsAre("Engine::start 2 7", "Engine::Engine 9 1", "operator== 10 3", "inside 18 1"));
+    EXPECT_THAT(found, ElementsAre("Engine::start 2 7", "Engine::Engine 9 1", "operator== 10 3", "inside 18 1",
+                                   "Level::play 23 3"));
 }
 
 TEST(PlantedShape, OfClassesIsFound) {

@@ -3,26 +3,29 @@
 
 #include <memory>
 
-#include "loom/sim/simulation.hpp"
+#include "sim/executor.hpp"
+#include "sim/live_program.hpp"
 #include "sim/packet/hosts.hpp"
 #include "sim/packet/switches.hpp"
 
 namespace loom::sim::packet {
 
-class Engine final : public Simulation {
+template <class Program>
+class EngineOf : public Program::Interface {
 public:
     // Throws UsageError for options that make no sense.
-    Engine(const Network& network, const traffic::Schedule& schedule, const Options& options);
-    ~Engine() override;
+    EngineOf(const Network& network, const typename Program::Source& source, const Options& options);
+
+    using Program::Interface::work;
 
     [[nodiscard]] Level level() const override { return Level::packet; }
     [[nodiscard]] Time now() const override { return Time{now_}; }
     State advance(Time until) override;
-    [[nodiscard]] std::vector<Flow> flows() const override { return executor_.flows(); }
-    [[nodiscard]] std::vector<Time> rank_ends() const override { return executor_.rank_ends(); }
+    [[nodiscard]] std::vector<Flow> flows() const override { return program_.flows(); }
+    [[nodiscard]] std::vector<Time> rank_ends() const override { return program_.rank_ends(); }
     [[nodiscard]] fabric::PortCounters counters(PortIndex port) const override;
-    [[nodiscard]] fabric::CongestionParameters* congestion_parameters() override;
-    [[nodiscard]] Work work() const override;
+    [[nodiscard]] fabric::CongestionParameters* congestion_parameters() override { return parameters_.get(); }
+    [[nodiscard]] Simulation::Work work() const override;
     [[nodiscard]] std::vector<std::string> trouble() const override { return trouble_; }
 
     // What must always hold: no credit count below zero or above the buffer, and for each link and lane credits,
@@ -33,10 +36,10 @@ public:
     [[nodiscard]] unsigned throttle_index(FlowIndex flow, std::uint8_t sl = 0) const {
         return hosts_.throttle_index(flow, sl, now_);
     }
+    [[nodiscard]] Program& program() { return program_; }
 
 private:
     friend struct EngineAccess;  // tests break things through it
-    class Parameters;
 
     void part_entities(unsigned workers);
     void play(Worker& worker, Window window);
@@ -58,12 +61,12 @@ private:
     Plant plant_;
     Ports ports_;
     Links links_;
-    Executor executor_;
+    Program program_;
     Switches switches_;
-    Hosts hosts_;
+    Hosts<Program> hosts_;
     std::vector<std::uint8_t> worker_of_;  // by port
     std::vector<Worker> workers_;
-    std::unique_ptr<Parameters> parameters_;
+    std::unique_ptr<fabric::CongestionParameters> parameters_;
     std::int64_t now_ = 0;
     Window played_ = -1;       // all windows up to this one
     std::int64_t looked_ = 0;  // for a deadlock
@@ -71,7 +74,14 @@ private:
     std::vector<std::string> trouble_;
 };
 
+extern template class EngineOf<Executor>;
+extern template class EngineOf<LiveProgram>;
+using Engine = EngineOf<Executor>;
+using LiveEngine = Live<EngineOf<LiveProgram>>;
+
 // Throws UsageError naming what makes no sense.
 void check_options(const PacketOptions& options);
+// Without threads that so few ranks have no use for.
+[[nodiscard]] Options with_useful_threads(Options options, std::size_t ranks);
 
 }  // namespace loom::sim::packet

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/executor.hpp"
+#include "sim/live_program.hpp"
+#include "sim/paths.hpp"
+
 namespace loom::sim::packet {
 
 namespace {
@@ -11,65 +15,85 @@ constexpr std::int64_t timer_unit = 1'024'000;  // 1.024 us
 
 }  // namespace
 
-Hosts::Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const Options& options)
+template <class Program>
+Hosts<Program>::Hosts(const Plant& plant, Ports& ports, Links& links, Program& program, const Options& options)
     : plant_(plant),
       ports_(ports),
       links_(links),
-      executor_(executor),
+      program_(program),
       costs_(options.local),
       control_(plant.options->congestion),
       throttling_(control_.switches.threshold != 0 && !control_.table.empty()),
-      pairs_(executor.flow_count()),
-      flow_from_(executor.flow_count()),
-      next_message_(executor.schedule().size(), no_index),
+      by_pair_(control_.scope == ControlScope::queue_pair),
+      pairs_(program.template per_flow<QueuePair>()),
+      next_message_(program.per_op(OpIndex{no_index})),
       lanes_(plant.endpoint.size() * ports.lanes),
       throttled_(plant.endpoint.size()),
       notified_(plant.endpoint.size()) {
-    const traffic::Schedule& schedule = executor.schedule();
-    for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
-        for (FlowIndex f = executor.first_flow(Rank{r}); f < executor.first_flow(Rank{r + 1}); ++f) {
-            const Rank to = executor.flow_to(f);
-            flow_from_[f] = r;
-            if (plant.rank_endpoint[r] == plant.rank_endpoint[to.value]) continue;
-            pairs_[f].dlid = plant.address(Rank{r}, to);
-            pairs_[f].slid = plant.address(to, Rank{r});
-        }
-    }
-    if (throttling_)
-        indices_.resize(control_.scope == ControlScope::queue_pair ? pairs_.size()
-                                                                   : plant.endpoint.size() * service_levels);
+    if constexpr (!Program::live)
+        for (FlowIndex f = 0; f < program.flow_count(); ++f) find_addresses(f);
+    if (throttling_ && by_pair_) pair_indices_ = program.template per_flow<Index>();
+    if (throttling_ && !by_pair_) level_indices_.resize(plant.endpoint.size() * service_levels);
     if (throttling_)
         for (Endpoint e = 0; e < plant.endpoint.size(); ++e) jitter_.push_back(random_stream(options.seed, e));
-    if (control_.notify == Notify::ack) owes_becn_.assign(pairs_.size(), 0);
-    if (plant.options->paths == PathChoice::adaptive) arrived_.assign(schedule.size(), 0);
+    if (control_.notify == Notify::ack) owes_becn_ = program.template per_flow<std::uint8_t>();
+    if (plant.options->paths == PathChoice::adaptive) arrived_ = program.per_op(std::uint32_t{0});
 }
 
-void Hosts::Callbacks::begin_send(Rank rank, OpIndex send, Time now) {
-    const traffic::Op& op = hosts.executor_.schedule().op(send);
+template <class Program>
+void Hosts<Program>::find_addresses(FlowIndex flow) {
+    const Rank from = program_.flow_from(flow), to = program_.flow_to(flow);
+    if (plant_.rank_endpoint[from.value] == plant_.rank_endpoint[to.value]) return;
+    pairs_[flow].dlid = plant_.address(from, to);
+    pairs_[flow].slid = plant_.address(to, from);
+}
+
+template <class Program>
+void Hosts<Program>::prepare(FlowIndex flow) {
+    if constexpr (Program::live) {
+        check_pair(*plant_.network, program_.flow_from(flow), program_.flow_to(flow), plant_.options->lids,
+                   Answers::back);
+        pairs_.grow(flow);
+        if (!pair_indices_.empty()) pair_indices_.grow(flow);
+        if (!owes_becn_.empty()) owes_becn_.grow(flow);
+        find_addresses(flow);
+    }
+}
+
+template <class Program>
+void Hosts<Program>::Callbacks::begin_send(Rank rank, OpIndex send, Time now) {
+    if constexpr (Program::live) {
+        hosts.next_message_.grow(send);
+        if (!hosts.arrived_.empty()) hosts.arrived_.grow(send);
+    }
+    Program& program = hosts.program_;
     const std::int64_t delay = hosts.plant_.options->host_delay.ps;
-    const bool local = hosts.plant_.rank_endpoint[op.peer.value] == hosts.plant_.rank_endpoint[rank.value];
+    const bool local = hosts.plant_.rank_endpoint[program.peer(send).value] == hosts.plant_.rank_endpoint[rank.value];
     Packet packet{};
-    packet.op = send;
-    packet.flow = hosts.executor_.flow(send);
+    packet.flow = program.flow(send);
     const Port port = hosts.plant_.endpoint[endpoint].port;
     if (!local) {
+        packet.op = program.ticket(send, Due::post, Time{now.ps + delay});
         worker.remind(port, now.ps + delay, What::post, packet);
         return;
     }
     // One after the other, as a pair's messages on the wire: a short one must not overtake a long one.
     std::int64_t& free = hosts.pairs_[packet.flow].allowed;
-    free = std::max(free, now.ps + delay) + static_cast<std::int64_t>(op.amount) * hosts.costs_.copy;
+    free = std::max(free, now.ps + delay) + static_cast<std::int64_t>(program.amount(send)) * hosts.costs_.copy;
+    packet.op = program.ticket(send, Due::deliver, Time{free + delay});
     worker.remind(port, free + delay, What::deliver, packet);
 }
 
-void Hosts::Callbacks::wake_at(Rank rank, OpIndex op, Time at) {
+template <class Program>
+void Hosts<Program>::Callbacks::wake_at(Rank rank, OpIndex op, Time at) {
     Packet packet{};
     packet.op = op;
     packet.flow = rank.value;
     worker.remind(hosts.plant_.endpoint[endpoint].port, at.ps, What::work, packet);
 }
 
-void Hosts::handle(Worker& worker, Endpoint endpoint, const Event& event, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::handle(Worker& worker, Endpoint endpoint, const Event& event, std::int64_t now) {
     Callbacks calls{*this, worker, endpoint};
     switch (event.what()) {
         case What::arrive:
@@ -82,46 +106,48 @@ void Hosts::handle(Worker& worker, Endpoint endpoint, const Event& event, std::i
             return;
         }
         case What::post:
-            post(worker, endpoint, event.packet.op, now);
+            post(worker, endpoint, program_.redeem(event.packet.op), now);
             return;
         case What::deliver:
-            deliver_locally(worker, endpoint, event.packet.op, event.packet.flow, now);
+            deliver_locally(worker, endpoint, program_.redeem(event.packet.op), now);
             return;
         case What::work:
-            executor_.work_done(Rank{event.packet.flow}, event.packet.op, Time{now}, calls);
+            program_.work_done(Rank{event.packet.flow}, event.packet.op, Time{now}, calls);
             return;
         case What::start:
-            executor_.start(Rank{event.packet.op}, Time{now}, calls);
+            program_.start(Rank{event.packet.op}, Time{now}, calls);
             return;
         default:
             return;
     }
 }
 
-void Hosts::post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now) {
-    const FlowIndex flow = executor_.flow(op);
+template <class Program>
+void Hosts<Program>::post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now) {
+    const FlowIndex flow = program_.flow(op);
     QueuePair& pair = pairs_[flow];
     (pair.first == no_index ? pair.first : next_message_[pair.last]) = op;
+    if constexpr (Program::live) next_message_[op] = no_index;  // the number may have been another's
     pair.last = op;
     if (pair.listed) return;
-    const traffic::Op& message = executor_.schedule().op(op);
-    pair.left = message.amount;
-    pair.lane = plant_.lane(endpoint, pair.dlid, message.sl);
+    pair.left = program_.amount(op);
+    pair.lane = plant_.lane(endpoint, pair.dlid, program_.sl(op));
     pair.listed = true;
     list(endpoint, flow, now);
     try_send(worker, endpoint, now);
 }
 
-void Hosts::list(Endpoint endpoint, FlowIndex flow, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::list(Endpoint endpoint, FlowIndex flow, std::int64_t now) {
     QueuePair& pair = pairs_[flow];
     if (pair.allowed > now) {
         auto& heap = throttled_[endpoint];
         heap.push_back({pair.allowed, flow});
-        std::push_heap(heap.begin(), heap.end());
+        std::push_heap(heap.begin(), heap.end(), later());
         return;
     }
     HostLane& line = lane(endpoint, pair.lane);
-    const bool begun = pair.left < executor_.schedule().op(pair.first).amount;
+    const bool begun = pair.left < program_.amount(pair.first);
     if (begun && plant_.options->host_turns == HostTurns::message && line.first != no_index) {
         pair.next = line.first;
         line.first = flow;
@@ -133,7 +159,8 @@ void Hosts::list(Endpoint endpoint, FlowIndex flow, std::int64_t now) {
     ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << pair.lane);
 }
 
-Packet Hosts::next_packet(Endpoint endpoint, unsigned v) const {
+template <class Program>
+Packet Hosts<Program>::next_packet(Endpoint endpoint, unsigned v) const {
     const HostLane& line = lane(endpoint, v);
     if (line.has_control()) return line.control[line.control_at];
     const QueuePair& pair = pairs_[line.first];
@@ -149,7 +176,8 @@ Packet Hosts::next_packet(Endpoint endpoint, unsigned v) const {
     return packet;
 }
 
-void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std::int64_t now) {
     HostLane& line = lane(endpoint, v);
     if (packet.kind() != Packet::data) {
         if (++line.control_at == line.control.size()) {
@@ -161,10 +189,9 @@ void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std
     QueuePair& pair = pairs_[packet.flow];
     line.first = pair.next;
     pair.left -= packet.payload();
-    const traffic::Op& message = executor_.schedule().op(packet.op);
     if (throttling_) {
-        const unsigned index =
-            index_now(indices_[index_of(packet.flow, endpoint, message.sl)], endpoint, message.sl, now);
+        const std::uint8_t sl = program_.sl(packet.op);
+        const unsigned index = index_now(index_of(packet.flow, endpoint, sl), endpoint, sl, now);
         const std::int64_t time = plant_.serialise(plant_.endpoint[endpoint].port, packet.wire);
         const double stretch = 1 + control_.jitter * (2 * jitter_[endpoint].unit() - 1);
         pair.allowed =
@@ -176,12 +203,12 @@ void Hosts::take_packet(Endpoint endpoint, unsigned v, const Packet& packet, std
         pair.listed = false;
         return;
     }
-    const traffic::Op& next = executor_.schedule().op(pair.first);
-    pair.left = next.amount;
-    pair.lane = plant_.lane(endpoint, pair.dlid, next.sl);
+    pair.left = program_.amount(pair.first);
+    pair.lane = plant_.lane(endpoint, pair.dlid, program_.sl(pair.first));
 }
 
-void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
     const Port port = plant_.endpoint[endpoint].port;
     Output& output = ports_.out[port];
     auto& heap = throttled_[endpoint];
@@ -191,7 +218,7 @@ void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
     }
     while (!heap.empty() && heap.front().allowed <= now) {
         const FlowIndex flow = heap.front().flow;
-        std::pop_heap(heap.begin(), heap.end());
+        std::pop_heap(heap.begin(), heap.end(), later());
         heap.pop_back();
         list(endpoint, flow, now);
     }
@@ -218,7 +245,8 @@ void Hosts::try_send(Worker& worker, Endpoint endpoint, std::int64_t now) {
 }
 
 // An earlier wake that is under way may have kept that of a throttled queue pair from being asked for: ask again.
-void Hosts::wake_when_free(Worker& worker, Endpoint endpoint) {
+template <class Program>
+void Hosts<Program>::wake_when_free(Worker& worker, Endpoint endpoint) {
     const Port port = plant_.endpoint[endpoint].port;
     const Output& output = ports_.out[port];
     const auto& heap = throttled_[endpoint];
@@ -228,27 +256,29 @@ void Hosts::wake_when_free(Worker& worker, Endpoint endpoint) {
         links_.wake(worker, port, std::max(output.busy_until, heap.front().allowed));
 }
 
-void Hosts::answer(Worker& worker, Endpoint endpoint, const Packet& to, Packet::Kind kind, std::uint8_t flags,
-                   std::int64_t now) {
+template <class Program>
+void Hosts<Program>::answer(Worker& worker, Endpoint endpoint, const Packet& to, Packet::Kind kind, std::uint8_t flags,
+                            std::int64_t now) {
     Packet packet{};
     packet.op = to.op;
     packet.flow = to.flow;
     packet.dlid = to.slid;
     packet.slid = to.dlid;
     packet.wire = static_cast<std::uint16_t>(kind == Packet::ack ? ack_bytes : cnp_bytes);
-    packet.lane = plant_.lane(endpoint, to.slid, executor_.schedule().op(to.op).sl);
+    packet.lane = plant_.lane(endpoint, to.slid, program_.sl(to.op));
     packet.bits = static_cast<std::uint8_t>(kind | flags);
     lane(endpoint, packet.lane).control.push_back(packet);
     ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << packet.lane);
     try_send(worker, endpoint, now);
 }
 
-void Hosts::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
     links_.release(worker, plant_.endpoint[endpoint].port, packet, 0, now);
     if (packet.kind() == Packet::data) {
         ++worker.packets;
         worker.bytes += packet.payload();
-        executor_.delivered(packet.flow, packet.payload(), Time{now});
+        program_.delivered(packet.flow, packet.payload(), Time{now});
         if (packet.has(Packet::fecn)) {
             ++notified_[endpoint].fecn;
             if (control_.notify == Notify::cnp)
@@ -260,10 +290,12 @@ void Hosts::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std
             if (packet.has(Packet::last)) message_complete(worker, endpoint, packet, now);
             return;
         }
-        const std::uint64_t bytes = executor_.schedule().op(packet.op).amount;
+        const std::uint64_t bytes = program_.amount(packet.op);
         const std::uint64_t packets =
             std::max<std::uint64_t>(1, (bytes + plant_.options->mtu - 1) / plant_.options->mtu);
-        if (++arrived_[packet.op] == packets) message_complete(worker, endpoint, packet, now);
+        if (++arrived_[packet.op] != packets) return;
+        if constexpr (Program::live) arrived_[packet.op] = 0;
+        message_complete(worker, endpoint, packet, now);
         return;
     }
     if (packet.has(Packet::becn)) {
@@ -272,11 +304,12 @@ void Hosts::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std
     }
     if (packet.kind() == Packet::ack) {
         Callbacks calls{*this, worker, endpoint};
-        executor_.send_done(Rank{flow_from_[packet.flow]}, packet.op, Time{now}, calls);
+        program_.send_done(program_.flow_from(packet.flow), packet.op, Time{now}, calls);
     }
 }
 
-void Hosts::message_complete(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::message_complete(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
     std::uint8_t flags = 0;
     if (!owes_becn_.empty() && owes_becn_[packet.flow] != 0) {
         owes_becn_[packet.flow] = 0;
@@ -284,21 +317,24 @@ void Hosts::message_complete(Worker& worker, Endpoint endpoint, const Packet& pa
     }
     answer(worker, endpoint, packet, Packet::ack, flags, now);
     Callbacks calls{*this, worker, endpoint};
-    executor_.message_arrived(executor_.flow_to(packet.flow), Rank{flow_from_[packet.flow]}, packet.op, Time{now},
-                              calls);
+    program_.message_arrived(program_.flow_to(packet.flow), program_.flow_from(packet.flow), packet.op, Time{now},
+                             calls);
 }
 
-void Hosts::deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, FlowIndex flow, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now) {
     Callbacks calls{*this, worker, endpoint};
-    const Rank from{flow_from_[flow]};
-    const std::uint64_t bytes = executor_.schedule().op(op).amount;
+    const FlowIndex flow = program_.flow(op);
+    const Rank from = program_.flow_from(flow);
+    const std::uint64_t bytes = program_.amount(op);
     worker.bytes += bytes;
-    executor_.delivered(flow, bytes, Time{now});
-    executor_.message_arrived(executor_.flow_to(flow), from, op, Time{now}, calls);
-    executor_.send_done(from, op, Time{now}, calls);
+    program_.delivered(flow, bytes, Time{now});
+    program_.message_arrived(program_.flow_to(flow), from, op, Time{now}, calls);
+    program_.send_done(from, op, Time{now}, calls);
 }
 
-std::int64_t Hosts::timer_ticks(Endpoint endpoint, const HostControl& control, std::int64_t now) const {
+template <class Program>
+std::int64_t Hosts<Program>::timer_ticks(Endpoint endpoint, const HostControl& control, std::int64_t now) const {
     if (control.ccti_timer == 0) return 0;
     const std::int64_t period = control.ccti_timer * timer_unit;
     // Adapters are not started together: each has its own phase.
@@ -307,22 +343,20 @@ std::int64_t Hosts::timer_ticks(Endpoint endpoint, const HostControl& control, s
 }
 
 // It falls by the timer of the service level that raised it last.
-unsigned Hosts::index_now(const Index& index, Endpoint endpoint, std::uint8_t sl, std::int64_t now) const {
+template <class Program>
+unsigned Hosts<Program>::index_now(const Index& index, Endpoint endpoint, std::uint8_t sl, std::int64_t now) const {
     const std::int64_t fallen = timer_ticks(endpoint, control_.hosts[index.sl], now) - index.ticks;
     const std::int64_t least = control_.hosts[sl].ccti_min;
     const std::int64_t most = static_cast<std::int64_t>(control_.table.size()) - 1;
     return static_cast<unsigned>(std::min(std::max(index.value - fallen, least), most));
 }
 
-std::size_t Hosts::index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const {
-    return control_.scope == ControlScope::queue_pair ? flow : std::size_t{endpoint} * service_levels + sl;
-}
-
-void Hosts::throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t now) {
+template <class Program>
+void Hosts<Program>::throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t now) {
     if (!throttling_) return;
-    const std::uint8_t sl = executor_.schedule().op(op).sl;
+    const std::uint8_t sl = program_.sl(op);
     const HostControl& control = control_.hosts[sl];
-    Index& index = indices_[index_of(flow, endpoint, sl)];
+    Index& index = index_of(flow, endpoint, sl);
     const std::size_t last = control_.table.size() - 1;
     const std::size_t limit = control.ccti_limit == 0 ? last : std::min<std::size_t>(control.ccti_limit, last);
     index.value = static_cast<std::uint8_t>(
@@ -331,10 +365,14 @@ void Hosts::throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t
     index.ticks = timer_ticks(endpoint, control, now);
 }
 
-unsigned Hosts::throttle_index(FlowIndex flow, std::uint8_t sl, std::int64_t now) const {
+template <class Program>
+unsigned Hosts<Program>::throttle_index(FlowIndex flow, std::uint8_t sl, std::int64_t now) const {
     if (!throttling_) return 0;
-    const Endpoint endpoint = plant_.rank_endpoint[flow_from_[flow]];
-    return index_now(indices_[index_of(flow, endpoint, sl)], endpoint, sl, now);
+    const Endpoint endpoint = plant_.rank_endpoint[program_.flow_from(flow).value];
+    return index_now(index_of(flow, endpoint, sl), endpoint, sl, now);
 }
+
+template class Hosts<Executor>;
+template class Hosts<LiveProgram>;
 
 }  // namespace loom::sim::packet

@@ -5,16 +5,15 @@
 #include <vector>
 
 #include "loom/base/random.hpp"
-#include "sim/executor.hpp"
 #include "sim/packet/links.hpp"
+#include "sim/program.hpp"
 
 namespace loom::sim::packet {
 
+template <class Program>
 class Hosts {
 public:
-    using OpIndex = traffic::OpIndex;
-
-    Hosts(const Plant& plant, Ports& ports, Links& links, Executor& executor, const Options& options);
+    Hosts(const Plant& plant, Ports& ports, Links& links, Program& program, const Options& options);
 
     void handle(Worker& worker, Endpoint endpoint, const Event& event, std::int64_t now);
 
@@ -50,29 +49,31 @@ private:
     struct Throttled {
         std::int64_t allowed;
         FlowIndex flow;
-        friend bool operator<(const Throttled& a, const Throttled& b) {
-            return a.allowed != b.allowed ? a.allowed > b.allowed
-                                          : a.flow > b.flow;  // for a heap with the earliest in front
-        }
     };
     struct Index {
         std::uint8_t value = 0;
         std::uint8_t sl = 0;     // of the notification that set it
         std::int64_t ticks = 0;  // of the timer when `value` was right
     };
-    // What the executor calls back.
+    // What the program calls back.
     struct Callbacks {
         Hosts& hosts;
         Worker& worker;
         Endpoint endpoint;
+        void prepare(FlowIndex flow) { hosts.prepare(flow); }
         void begin_send(Rank rank, OpIndex send, Time now);
         void wake_at(Rank rank, OpIndex op, Time at);
     };
 
+    // The first message of a pair is about to be sent, and live programs need room for it. Throws Error where the
+    // tables do not connect the two.
+    void prepare(FlowIndex flow);
+    void find_addresses(FlowIndex flow);
+
     void post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now);
     void receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now);
     void message_complete(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now);
-    void deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, FlowIndex flow, std::int64_t now);
+    void deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now);
     void answer(Worker& worker, Endpoint endpoint, const Packet& to, Packet::Kind kind, std::uint8_t flags,
                 std::int64_t now);
     void throttle(Endpoint endpoint, FlowIndex flow, OpIndex op, std::int64_t now);
@@ -80,6 +81,11 @@ private:
     // Behind the others of its lane, or among the throttled: then they join the lane when their time has come and the
     // port is free.
     void list(Endpoint endpoint, FlowIndex flow, std::int64_t now);
+    [[nodiscard]] auto later() const {  // for a heap with the earliest in front
+        return [this](const Throttled& a, const Throttled& b) {
+            return a.allowed != b.allowed ? a.allowed > b.allowed : program_.flow_before(b.flow, a.flow);
+        };
+    }
     void wake_when_free(Worker& worker, Endpoint endpoint);
     void try_send(Worker& worker, Endpoint endpoint, std::int64_t now);
     [[nodiscard]] Packet next_packet(Endpoint endpoint, unsigned lane) const;
@@ -93,25 +99,31 @@ private:
     }
     [[nodiscard]] std::int64_t timer_ticks(Endpoint endpoint, const HostControl& control, std::int64_t now) const;
     [[nodiscard]] unsigned index_now(const Index& index, Endpoint endpoint, std::uint8_t sl, std::int64_t now) const;
-    [[nodiscard]] std::size_t index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const;
+    [[nodiscard]] Index& index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) {
+        return by_pair_ ? pair_indices_[flow] : level_indices_[std::size_t{endpoint} * service_levels + sl];
+    }
+    [[nodiscard]] const Index& index_of(FlowIndex flow, Endpoint endpoint, std::uint8_t sl) const {
+        return by_pair_ ? pair_indices_[flow] : level_indices_[std::size_t{endpoint} * service_levels + sl];
+    }
 
     const Plant& plant_;
     Ports& ports_;
     Links& links_;
-    Executor& executor_;
+    Program& program_;
     LocalCosts costs_;
     const CongestionControl& control_;
     bool throttling_;
-    std::vector<QueuePair> pairs_;                   // by flow
-    std::vector<std::uint32_t> flow_from_;           // rank, by flow
-    std::vector<OpIndex> next_message_;              // by operation
-    std::vector<HostLane> lanes_;                    // by endpoint x lane
-    std::vector<std::vector<Throttled>> throttled_;  // by endpoint, a heap
-    std::vector<Random> jitter_;                     // by endpoint
-    std::vector<Index> indices_;                     // by flow, or by endpoint x service level
-    std::vector<std::uint8_t> owes_becn_;            // by flow; with Notify::ack
-    std::vector<std::uint32_t> arrived_;  // packets of a message, by operation; where they may overtake each other
-    std::vector<Notified> notified_;      // by endpoint
+    bool by_pair_;  // an index for each queue pair, not for each service level
+    typename Program::template PerFlow<QueuePair> pairs_;
+    typename Program::template PerOp<OpIndex> next_message_;
+    std::vector<HostLane> lanes_;                                 // by endpoint x lane
+    std::vector<std::vector<Throttled>> throttled_;               // by endpoint, a heap
+    std::vector<Random> jitter_;                                  // by endpoint
+    typename Program::template PerFlow<Index> pair_indices_;      // one of the two, where there is throttling
+    std::vector<Index> level_indices_;                            // by endpoint x service level
+    typename Program::template PerFlow<std::uint8_t> owes_becn_;  // with Notify::ack
+    typename Program::template PerOp<std::uint32_t> arrived_;     // packets, where they may overtake each other
+    std::vector<Notified> notified_;                              // by endpoint
 };
 
 }  // namespace loom::sim::packet

@@ -9,8 +9,9 @@
 namespace loom::sim::packet {
 
 // visit(event) for every event and visit(credit) for every credit that is under way.
+template <class Program>
 template <class Visit>
-void Engine::visit_pending(Visit&& visit) const {
+void EngineOf<Program>::visit_pending(Visit&& visit) const {
     for (const Worker& worker : workers_) {
         for (const Calendar::Slot& slot : worker.calendar.slots()) {
             for (const Event& event : slot.events) visit(event);
@@ -39,7 +40,8 @@ Sorter(A, B) -> Sorter<A, B>;
 
 }  // namespace
 
-std::string Engine::audit() const {
+template <class Program>
+std::string EngineOf<Program>::audit() const {
     if (ports_.endless) return {};
     // What each slot's buffer holds or is about to hold.
     std::vector<std::int64_t> held(ports_.credits.size(), 0);
@@ -62,7 +64,8 @@ std::string Engine::audit() const {
     return {};
 }
 
-std::vector<std::string> Engine::find_deadlock() const {
+template <class Program>
+std::vector<std::string> EngineOf<Program>::find_deadlock() const {
     // By (input, lane): how many packets it holds for which output. A lane of an output is dead when it has not the
     // credits for its next packet, none are under way to it, and the buffer it waits for can only drain through dead
     // lanes.
@@ -114,5 +117,10 @@ std::vector<std::string> Engine::find_deadlock() const {
     }
     return lines;
 }
+
+template std::string EngineOf<Executor>::audit() const;
+template std::string EngineOf<LiveProgram>::audit() const;
+template std::vector<std::string> EngineOf<Executor>::find_deadlock() const;
+template std::vector<std::string> EngineOf<LiveProgram>::find_deadlock() const;
 
 }  // namespace loom::sim::packet

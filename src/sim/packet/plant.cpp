@@ -27,22 +27,23 @@ std::uint32_t picoseconds_a_byte_256(fabric::LinkRate rate) {
 
 }  // namespace
 
-Plant::Plant(const Network& the_network, const traffic::Schedule& schedule, const PacketOptions& the_options)
+Plant::Plant(const Network& the_network, std::uint32_t ranks, const traffic::Schedule* schedule,
+             const PacketOptions& the_options)
     : network(&the_network), options(&the_options) {
-    place_ranks(schedule);
+    place_ranks(ranks, schedule);
     lay_out();
     choose_lanes(schedule);
     if (options->paths == PathChoice::adaptive) find_near_ports();
 }
 
-void Plant::place_ranks(const traffic::Schedule& schedule) {
+void Plant::place_ranks(std::uint32_t ranks, const traffic::Schedule* schedule) {
     const fabric::Fabric& fabric = network->graph->fabric();
-    rank_endpoint.assign(schedule.ranks(), none);
+    rank_endpoint.assign(ranks, none);
     std::vector<Endpoint> by_port(fabric.port_count(), none);
-    for (std::size_t r = 0; r < schedule.ranks(); ++r) {
+    for (std::uint32_t r = 0; r < ranks; ++r) {
         const PortIndex where = network->placement.hosts[r];
         if (where == no_port) {
-            if (!schedule.ops(Rank{static_cast<std::uint32_t>(r)}).empty())
+            if (schedule == nullptr || !schedule->ops(Rank{r}).empty())
                 throw Error(fmt::format("rank {} has work to do and no host", r));
             continue;
         }
@@ -134,11 +135,13 @@ std::uint8_t Plant::lane(Endpoint from, std::uint16_t dlid, std::uint8_t sl) con
     return options->sl_to_vl[sl];
 }
 
-void Plant::choose_lanes(const traffic::Schedule& schedule) {
+void Plant::choose_lanes(const traffic::Schedule* schedule) {
     if (options->use_table_lanes && network->tables->has_lanes()) {
         lanes = network->tables->lane_count();
+    } else if (schedule == nullptr) {
+        lanes = *std::max_element(options->sl_to_vl.begin(), options->sl_to_vl.end()) + 1u;
     } else {
-        for (const traffic::Op& op : schedule.ops()) {
+        for (const traffic::Op& op : schedule->ops()) {
             if (op.kind != traffic::OpKind::send) continue;
             if (op.sl >= service_levels) throw Error(fmt::format("service level {} does not exist", op.sl));
             lanes = std::max(lanes, options->sl_to_vl[op.sl] + 1u);

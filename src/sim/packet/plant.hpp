@@ -10,8 +10,9 @@
 namespace loom::sim::packet {
 
 struct Plant {
-    // Network and schedule have been checked to belong together. Throws Error for what cannot be played.
-    Plant(const Network& network, const traffic::Schedule& schedule, const PacketOptions& options);
+    // Network and schedule have been checked to belong together. Without a schedule all ranks have a place, and may use
+    // every service level. Throws Error for what cannot be played.
+    Plant(const Network& network, std::uint32_t ranks, const traffic::Schedule* schedule, const PacketOptions& options);
 
     std::uint32_t switches = 0;
     std::uint32_t switch_ports = 0;  // ports below this belong to switches
@@ -89,8 +90,8 @@ struct Plant {
 
 private:
     void lay_out();
-    void place_ranks(const traffic::Schedule& schedule);
-    void choose_lanes(const traffic::Schedule& schedule);
+    void place_ranks(std::uint32_t ranks, const traffic::Schedule* schedule);
+    void choose_lanes(const traffic::Schedule* schedule);
     void find_near_ports();
     void find_straight_ways(const std::vector<routing::SwitchIndex>& by_hops, std::uint32_t leaf);
 };
