@@ -1,8 +1,11 @@
-// The three engines behind make_simulation, which has checked that network and schedule belong together.
+// The engines behind make_simulation, which has checked that network and schedule belong together, and behind
+// make_live_simulation.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
+#include "loom/sim/live.hpp"
 #include "loom/sim/simulation.hpp"
 
 namespace loom::sim {
@@ -15,5 +18,7 @@ namespace loom::sim {
                                                                const Options& options);
 [[nodiscard]] std::unique_ptr<Simulation> make_message_simulation(const traffic::Schedule& schedule,
                                                                   const Options& options);
+[[nodiscard]] std::unique_ptr<LiveSimulation> make_live_message_simulation(std::uint32_t ranks, Programs& programs,
+                                                                           const Options& options);
 
 }  // namespace loom::sim

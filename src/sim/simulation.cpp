@@ -21,4 +21,10 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
     throw UsageError("no such level");
 }
 
+std::unique_ptr<LiveSimulation> make_live_simulation(Level level, const Network&, std::uint32_t ranks,
+                                                     Programs& programs, const Options& options) {
+    if (level == Level::message) return make_live_message_simulation(ranks, programs, options);
+    throw Error("programs can be simulated at the message level only");
+}
+
 }  // namespace loom::sim

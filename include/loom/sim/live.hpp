@@ -47,6 +47,8 @@ public:
 // flows() has the pairs that have sent so far. rank_ends() are the moments at which ranks said end().
 class LiveSimulation : public Simulation {
 public:
+    using Simulation::work;  // the account, beside the operation
+
     // These only inside a call of Programs, and for the rank that it names.
 
     // Messages between the same two ranks arrive in the order of their sends.
