@@ -27,6 +27,7 @@ public:
           took_(schedule.size()),
           partner_(schedule.size()),
           done_(schedule.size(), false),
+          free_(schedule.size(), never),
           rank_(schedule.size()) {
         for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank)
             for (std::size_t i = 0; i < schedule.ops(Rank{rank}).size(); ++i)
@@ -57,6 +58,8 @@ public:
         return std::all_of(done_.begin(), done_.end(), [](bool d) { return d; });
     }
     [[nodiscard]] std::uint64_t events() const { return numbers_; }
+    // By operation: when the core was free that what waited for it could take; never where it is open.
+    [[nodiscard]] const std::vector<Time>& core_free() const { return free_; }
 
 private:
     enum class What { operation, message, request, answer_send, answer, data_send, data };
@@ -89,6 +92,7 @@ private:
     }
     void complete(traffic::OpIndex op, Time when) {
         done_[op] = true;
+        free_[op] = core(rank_[op], schedule_.op(op));
         release(op, false, when);
     }
     // Operations that may now begin, rank by rank, sends before receives before the rest.
@@ -228,6 +232,7 @@ private:
     std::vector<Time> took_;   // of a send: when the receiver's core had taken the message in
     std::vector<traffic::OpIndex> partner_;
     std::vector<bool> done_;
+    std::vector<Time> free_;
     std::vector<std::uint32_t> rank_;
     std::vector<traffic::OpIndex> freed_;
     std::set<Event> queue_;

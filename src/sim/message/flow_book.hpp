@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,41 @@ private:
     std::vector<Rank> to_;             // of each flow: to search in little memory
     std::vector<Flow> flows_;          // `ended`: of the last message so far
     std::vector<std::uint32_t> open_;  // messages that have not arrived
+};
+
+// The same where nobody knows beforehand who sends to whom. A message costs two searches in a hash table.
+class LiveFlowBook {
+public:
+    void begun(Rank from, Rank to, std::uint64_t bytes, Time when) {
+        Entry& entry = entries_.try_emplace(key(from, to), Entry{{from, to, 0, 0, when, Time{}}, 0}).first->second;
+        entry.flow.bytes += bytes;
+        ++entry.open;
+    }
+    void arrived(Rank from, Rank to, std::uint64_t bytes, Time last_byte) {
+        Entry& entry = entries_.find(key(from, to))->second;
+        entry.flow.delivered += bytes;
+        entry.flow.ended = std::max(entry.flow.ended, last_byte);
+        --entry.open;
+    }
+    [[nodiscard]] std::vector<Flow> flows() const {
+        std::vector<Flow> result;
+        result.reserve(entries_.size());
+        for (const auto& [pair, entry] : entries_) {
+            result.push_back(entry.flow);
+            if (entry.open != 0) result.back().ended = never;
+        }
+        std::sort(result.begin(), result.end(),
+                  [](const Flow& a, const Flow& b) { return key(a.from, a.to) < key(b.from, b.to); });
+        return result;
+    }
+
+private:
+    struct Entry {
+        Flow flow;
+        std::uint32_t open;  // messages that have not arrived
+    };
+    static std::uint64_t key(Rank from, Rank to) { return std::uint64_t{from.value} << 32 | to.value; }
+    std::unordered_map<std::uint64_t, Entry> entries_;
 };
 
 }  // namespace loom::sim
