@@ -140,7 +140,7 @@ private:
     template <class Done>
     void wait(Done&& done) {
         World::State& world = state_.world;
-        transport::Pauses pauses(world.waiting);
+        transport::Pauses pauses(world.waiting, world.transport);
         while (true) {
             bool any = false;
             {

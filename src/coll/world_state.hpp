@@ -52,6 +52,8 @@ struct World::State {
     void wait(const Execution& execution);
     // One look.
     bool poll();
+    // The same of a program; what finds nothing takes time where time is virtual.
+    bool poll_and_pass_time();
     // The same for users who look again and again: now and then somebody else gets the core where there are too few.
     void poll_for_test();
     std::uint32_t fruitless_tests = 0;
