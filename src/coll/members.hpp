@@ -21,7 +21,6 @@ public:
     [[nodiscard]] Rank operator[](std::size_t member) const { return ranks_[member]; }
     [[nodiscard]] auto begin() const { return ranks_.begin(); }
     [[nodiscard]] auto end() const { return ranks_.end(); }
-    operator std::span<const Rank>() const { return ranks_; }
     [[nodiscard]] bool are_first() const { return are_first_; }  // 0, 1, 2...
 
 private:
