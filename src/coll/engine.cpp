@@ -356,20 +356,25 @@ bool Engine::poll() {
         return true;
     }
     const bool any = transport_.progress();
-    if (!any || ++looks_ % looks_between_losses == 0) look_for_losses();
+    // Whoever waits for what has failed must not rest.
+    if (!any || ++looks_ % looks_between_losses == 0) return look_for_losses() || any;
     return any;
 }
 
-void Engine::look_for_losses() {
+bool Engine::look_for_losses() {
     const std::optional<Rank> first = transport_.lost();
-    if (!first) return;
+    if (!first) return false;
+    bool any = false;
     for (Execution* execution = first_; execution != nullptr;) {
         Execution* next = execution->next_;
         const Prepared& prepared = execution->prepared_;
-        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
+        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_)) {
             fail(*execution, lost_error(*who, transport_));
+            any = true;
+        }
         execution = next;
     }
+    return any;
 }
 
 void Engine::fail_all(const std::exception_ptr& error) {

@@ -120,8 +120,8 @@ public:
     // To be called before the first execution of a program with multicast.
     void listen();
 
-    // Fails what cannot come to an end: all of the communicators with a rank that is gone.
-    void look_for_losses();
+    // Fails what cannot come to an end: all of the communicators with a rank that is gone. True when there was any.
+    bool look_for_losses();
     void fail_all(const std::exception_ptr& error);
     // Called with each detached execution that has ended.
     void (*reclaim)(Execution&) = nullptr;

@@ -87,7 +87,7 @@ void World::State::thread_main() {
         try {
             // With nothing pending too: what others send early is taken in once, instead of waking us again and again.
             any = engine.pending() != 0 ? engine.poll() : transport.progress();
-            if (!any) engine.look_for_losses();
+            if (!any) any = engine.look_for_losses();
         } catch (...) {
             engine.fail_all(std::current_exception());
         }

@@ -147,7 +147,7 @@ private:
                 const World::State::Hold hold(world);
                 if (done()) return;
                 any = world.transport.progress();
-                if (!any) world.engine.look_for_losses();
+                if (!any) any = world.engine.look_for_losses();
             }
             if (!any) pauses.next();
         }

