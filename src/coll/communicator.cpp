@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <string>
 
 #include "coll/call_class.hpp"
@@ -17,16 +16,6 @@ namespace {
 
 constexpr std::uint64_t least_past_caches = 4 << 20;  // bytes that any host's caches hold
 
-std::vector<std::uint32_t> hosts_of(std::span<const Rank> members, std::span<const std::uint32_t> hosts) {
-    std::map<std::uint32_t, std::uint32_t> numbers;
-    std::vector<std::uint32_t> result;
-    for (const Rank member : members) {
-        const auto next = static_cast<std::uint32_t>(numbers.size());
-        result.push_back(numbers.emplace(hosts[member.value], next).first->second);
-    }
-    return result;
-}
-
 template <class T>
 std::vector<T> exchange_all(Communicator::State& state, const T& mine) {
     std::vector<T> all(state.members.size());
@@ -34,7 +23,7 @@ std::vector<T> exchange_all(Communicator::State& state, const T& mine) {
     return all;
 }
 
-Communicator derive(Communicator::State& parent, std::vector<Rank> members, std::vector<Neighbours> neighbours = {},
+Communicator derive(Communicator::State& parent, Members members, std::vector<Neighbours> neighbours = {},
                     std::optional<Grid> grid = {}) {
     const std::uint32_t context = parent.agree_on_context();
     Communicator made(parent.world.add(std::make_unique<Communicator::State>(parent.world, std::move(members), context,
@@ -45,19 +34,18 @@ Communicator derive(Communicator::State& parent, std::vector<Rank> members, std:
 
 }  // namespace
 
-Communicator::State::State(World::State& owner, std::vector<Rank> ranks, std::uint32_t number,
-                           std::vector<Neighbours> by_rank, std::optional<Grid> cartesian)
+Communicator::State::State(World::State& owner, Members ranks, std::uint32_t number, std::vector<Neighbours> by_rank,
+                           std::optional<Grid> cartesian)
     : world(owner),
       members(std::move(ranks)),
       context(number),
-      hosts(hosts_of(members, owner.transport.hosts())),
       neighbours(std::move(by_rank)),
       grid(std::move(cartesian)) {
     const auto me = std::find(members.begin(), members.end(), owner.transport.rank());
     if (me == members.end()) throw UsageError("a communicator must have this rank among its members");
     group.size = static_cast<std::uint32_t>(members.size());
     group.me = Rank{static_cast<std::uint32_t>(me - members.begin())};
-    group.hosts = hosts;
+    group.hosts = hosts_of(members, world.transport.hosts(), own_hosts);
     group.neighbours = neighbours;
     group.grid = grid ? &*grid : nullptr;
     group_signature = signature(group);
@@ -89,7 +77,8 @@ Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
     prepared->touched = touched_by(group, call);
     const std::uint64_t together = touched_together(group, call);
-    prepared->program.past_caches = together > least_past_caches && together > last_caches_bytes();
+    prepared->program.past_caches =
+        world.waiting != transport::Waiting::block && together > least_past_caches && together > last_caches_bytes();
     return cache.insert(call, choice, std::move(prepared));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "coll/checking.hpp"
+#include "coll/members.hpp"
 #include "coll/messages.hpp"
 #include "coll/prepared.hpp"
 #include "coll/ranking.hpp"
@@ -28,7 +29,7 @@ inline constexpr std::uint32_t persistent_sequences = message_sequence - first_p
 }
 
 struct Communicator::State {
-    State(World::State& owner, std::vector<Rank> ranks, std::uint32_t number, std::vector<Neighbours> by_rank = {},
+    State(World::State& owner, Members ranks, std::uint32_t number, std::vector<Neighbours> by_rank = {},
           std::optional<Grid> cartesian = {});
     State(const State&) = delete;
     State& operator=(const State&) = delete;
@@ -61,9 +62,9 @@ struct Communicator::State {
     void give_up_context(std::uint32_t number);
 
     World::State& world;
-    std::vector<Rank> members;  // ranks of the world
+    Members members;
     std::uint32_t context;
-    std::vector<std::uint32_t> hosts;
+    std::vector<std::uint32_t> own_hosts;  // where the group's are not the transport's
     std::vector<Neighbours> neighbours;
     std::optional<Grid> grid;
     Group group;

@@ -25,6 +25,15 @@ constexpr std::uint32_t looks_between_losses = 64;
 constexpr std::uint64_t copied_past_caches = 64 << 10;  // bytes for which it is worth the while
 constexpr std::uint64_t least_looked_at = 32 << 10;     // bytes of a buffer for which the kind of its pages matters
 
+bool is_message(const ProgramStep& step) {
+    return step.kind == OpKind::send || step.kind == OpKind::receive;
+}
+
+transport::LocalWork work_of(OpKind kind) {
+    if (kind == OpKind::copy) return transport::LocalWork::copy;
+    return kind == OpKind::reduce ? transport::LocalWork::reduce : transport::LocalWork::compute;
+}
+
 std::exception_ptr lost_error(Rank who, const transport::Transport& transport) {
     return std::make_exception_ptr(transport::loss_of(who, transport));
 }
@@ -51,7 +60,7 @@ Execution::Execution(Engine& engine, Prepared& prepared)
       messages_(program_.messages) {
     for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
         const ProgramStep& step = program_.steps[i];
-        if (step.kind != OpKind::send && step.kind != OpKind::receive) continue;
+        if (!is_message(step) && !engine_.charges_) continue;
         Message& message = messages_[step.message];
         message.finished = message_finished;
         message.owner = this;
@@ -116,6 +125,14 @@ void Execution::copy(const ProgramStep& step) const {
         std::memmove(to, from, step.bytes);
 }
 
+// The time of local work whose bytes are done. False: what waits for it has to wait until the transport says so.
+bool Execution::charge(const ProgramStep& step) {
+    ++outstanding_;
+    if (!engine_.transport_.work(work_of(step.kind), step.bytes, messages_[step.message])) return false;
+    --outstanding_;
+    return true;
+}
+
 void Execution::run() {
     transport::Transport& transport = engine_.transport_;
     while (head_ != tail_) {
@@ -141,12 +158,18 @@ void Execution::run() {
             }
             case OpKind::copy:
                 copy(step);
+                if (engine_.charges_ && !charge(step)) [[unlikely]]
+                    continue;
                 break;
             case OpKind::reduce:
                 reduction.apply(reduction.state, at(step.from_buffer, step.from), at(step.to_buffer, step.to),
                                 step.bytes / reduction.element);
+                if (engine_.charges_ && !charge(step)) [[unlikely]]
+                    continue;
                 break;
             case OpKind::compute:
+                if (engine_.charges_ && !charge(step)) [[unlikely]]
+                    continue;
                 break;
         }
         complete(number);
@@ -203,6 +226,12 @@ void Engine::advance(Execution& first) {
     running_ = false;
 }
 
+Engine::Engine(transport::Transport& transport) : transport_(transport), charges_(transport.charges_work()) {
+    // Moving pages takes real time, and whether it is worth that is measured: never in virtual time.
+    if (transport.likes_huge_pages() && transport.waiting() != transport::Waiting::block)
+        huge_pages_ = std::make_unique<HugePages>();
+}
+
 void Engine::start(Execution& execution) {
     set_up(execution);
     if (execution.program_.multicast && multicast_ != nullptr && !is_persistent(execution.tag)) [[unlikely]]
@@ -226,7 +255,7 @@ void Engine::set_up(Execution& execution) {
     execution.base_[static_cast<std::size_t>(Buffer::output)] =
         reinterpret_cast<std::uintptr_t>(execution.buffers.output);
     const std::size_t steps = program.steps.size();
-    if (looks_at_pages_ && std::max(program.input.bytes(), program.output.bytes()) >= least_looked_at)
+    if (huge_pages_ != nullptr && std::max(program.input.bytes(), program.output.bytes()) >= least_looked_at)
         look_at_pages(execution);
     if (program.multicast) [[unlikely]]
         execution.fragments_.assign(steps, Execution::Fragment::missing);
@@ -248,13 +277,13 @@ void Engine::set_up(Execution& execution) {
 // The kernel, which copies between ranks of a host, is slow with small pages.
 void Engine::look_at_pages(Execution& execution) {
     const Program& program = execution.program_;
-    if (std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least) huge_pages_.next_use();
+    if (std::max(program.input.bytes(), program.output.bytes()) >= HugePages::least) huge_pages_->next_use();
     if (program.input.bytes() >= least_looked_at)
         execution.huge_[static_cast<std::size_t>(Buffer::input)] =
-            huge_pages_.used({execution.at(Buffer::input, program.input.first), program.input.bytes()});
+            huge_pages_->used({execution.at(Buffer::input, program.input.first), program.input.bytes()});
     if (program.output.bytes() >= least_looked_at)
         execution.huge_[static_cast<std::size_t>(Buffer::output)] =
-            huge_pages_.used({execution.at(Buffer::output, program.output.first), program.output.bytes()});
+            huge_pages_->used({execution.at(Buffer::output, program.output.first), program.output.bytes()});
 }
 
 void Engine::listen() {
@@ -327,20 +356,25 @@ bool Engine::poll() {
         return true;
     }
     const bool any = transport_.progress();
-    if (!any || ++looks_ % looks_between_losses == 0) look_for_losses();
+    // Whoever waits for what has failed must not rest.
+    if (!any || ++looks_ % looks_between_losses == 0) return look_for_losses() || any;
     return any;
 }
 
-void Engine::look_for_losses() {
+bool Engine::look_for_losses() {
     const std::optional<Rank> first = transport_.lost();
-    if (!first) return;
+    if (!first) return false;
+    bool any = false;
     for (Execution* execution = first_; execution != nullptr;) {
         Execution* next = execution->next_;
         const Prepared& prepared = execution->prepared_;
-        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_))
+        if (const auto who = prepared.has_member(*first) ? first : prepared.lost_member(transport_)) {
             fail(*execution, lost_error(*who, transport_));
+            any = true;
+        }
         execution = next;
     }
+    return any;
 }
 
 void Engine::fail_all(const std::exception_ptr& error) {

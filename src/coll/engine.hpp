@@ -65,6 +65,7 @@ private:
     void send_to_all(transport::Multicast& multicast);
     void hear(std::uint32_t fragment, std::span<const std::byte> data);
     void copy(const ProgramStep& step) const;
+    [[nodiscard]] bool charge(const ProgramStep& step);
     void run();
     static void message_finished(transport::Message& message);
 
@@ -98,8 +99,7 @@ private:
 // is more than one thread.
 class Engine {
 public:
-    explicit Engine(transport::Transport& transport)
-        : transport_(transport), looks_at_pages_(transport.likes_huge_pages()) {}
+    explicit Engine(transport::Transport& transport);
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
 
@@ -114,13 +114,14 @@ public:
     bool poll();
     [[nodiscard]] std::size_t pending() const { return pending_; }
     [[nodiscard]] transport::Transport& transport() const { return transport_; }
+    [[nodiscard]] LocalSteps local_steps() const { return charges_ ? LocalSteps::charged : LocalSteps::at_once; }
     // Datagrams of multicast broadcasts that arrived, in time or not.
     [[nodiscard]] std::uint64_t fragments_heard() const { return fragments_heard_; }
     // To be called before the first execution of a program with multicast.
     void listen();
 
-    // Fails what cannot come to an end: all of the communicators with a rank that is gone.
-    void look_for_losses();
+    // Fails what cannot come to an end: all of the communicators with a rank that is gone. True when there was any.
+    bool look_for_losses();
     void fail_all(const std::exception_ptr& error);
     // Called with each detached execution that has ended.
     void (*reclaim)(Execution&) = nullptr;
@@ -143,11 +144,13 @@ private:
     bool running_ = false;
     std::uint32_t looks_ = 0;
     std::size_t pending_ = 0;
-    Execution* queue_ = nullptr;  // last in, first out: any order will do
+    // Last in, first out: any order will do, also for transports that charge, whose answers never come while we start
+    // something, so that there is at most one here.
+    Execution* queue_ = nullptr;
     Execution* first_ = nullptr;
     std::vector<Execution*> handed_over_;
-    const bool looks_at_pages_;
-    HugePages huge_pages_;
+    const bool charges_;                     // Transport::charges_work()
+    std::unique_ptr<HugePages> huge_pages_;  // null: the transport does not care
 };
 
 }  // namespace loom::coll

@@ -50,6 +50,11 @@ Collective collective_of(const KeptChoices::Key& key) {
     return static_cast<Collective>(key[3] >> 1);
 }
 
+// Ranks of one process are for tests. In virtual time what is chosen must not depend on what ran before.
+bool keeps_nothing(const transport::Transport& transport) {
+    return transport.size() == 1 || transport.name() == "local" || transport.waiting() == transport::Waiting::block;
+}
+
 std::string header(const Parameters& parameters) {
     return fmt::format("{} by rules {:016x} and parameters {:016x}\n", title, rules_version,
                        digest(model::to_text(parameters.charges)));
@@ -97,8 +102,7 @@ KeptChoices KeptChoices::from_text(std::string_view text) {
 }
 
 std::optional<std::filesystem::path> choice_file(const transport::Transport& transport, const Parameters& parameters) {
-    if (transport.size() == 1 || transport.name() == "local" || parameters.source == Parameters::Source::given)
-        return {};
+    if (keeps_nothing(transport) || parameters.source == Parameters::Source::given) return {};
     std::optional<std::filesystem::path> file = parameter_file(parameter_key(transport));
     std::error_code ignored;
     if (!file || !std::filesystem::exists(*file, ignored)) return {};
@@ -135,7 +139,7 @@ void keep_choices(const std::filesystem::path& file, const Parameters& parameter
 }
 
 KeptChoices agree_choices(transport::Transport& transport, const Parameters& parameters) {
-    if (transport.size() == 1 || transport.name() == "local") return {};
+    if (keeps_nothing(transport)) return {};
     Talk talk(transport);
     if (transport.rank() != Rank{0}) {
         const std::vector<std::byte> content = serve(talk);

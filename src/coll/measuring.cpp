@@ -8,18 +8,14 @@
 #include <optional>
 
 #include "coll/page_vector.hpp"
+#include "loom/base/clock.hpp"
 #include "loom/coll/parameters.hpp"
 
 namespace loom::coll {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using transport::Message;
-
-Time between(Clock::time_point a, Clock::time_point b) {
-    return Time{std::chrono::duration_cast<std::chrono::nanoseconds>(b - a).count() * 1000};
-}
 
 std::span<const std::byte> bytes_of(const Command& command) {
     return std::as_bytes(std::span(&command, 1));
@@ -74,9 +70,9 @@ public:
     [[nodiscard]] Trip trip(std::uint32_t count, std::uint64_t bytes, std::uint32_t most_rounds, bool shared) override {
         shared_ = shared;
         run(count, bytes, 2);  // caches, page tables and registrations
-        const Clock::time_point begin = Clock::now();
+        const Time begin = now();
         run(count, bytes, 3);
-        const double spent = std::chrono::duration<double>(Clock::now() - begin).count();
+        const double spent = (now() - begin).seconds();
         const double wanted = longest_phase / std::max(spent / 3, 1e-9);
         const auto rounds = static_cast<std::uint32_t>(std::clamp(wanted, 5.0, static_cast<double>(most_rounds)));
         run(count, bytes, rounds);
@@ -112,19 +108,19 @@ private:
         for (std::uint32_t round = 0; round < rounds; ++round) {
             Message answer;
             talk_.start_receive(partner_, Talk::About::answer, answers.span(), answer);
-            const Clock::time_point begin = Clock::now();
+            const Time begin = now();
             talk_.start_send(partner_, Talk::About::data, std::span(buffer_).first(bytes), messages[0]);
-            const Clock::time_point one = Clock::now();
+            const Time one = now();
             for (std::uint32_t i = 1; i < count; ++i)
                 talk_.start_send(partner_, Talk::About::data, std::span(buffer_).first(bytes), messages[i]);
-            const Clock::time_point all = Clock::now();
+            const Time all = now();
             talk_.finish(answer, partner_);
             if (shared_) std::memcpy(buffer_.data(), answers.span().data(), bytes);
-            const Clock::time_point end = Clock::now();
+            const Time end = now();
             for (const Message& message : messages) talk_.finish(message, partner_);
-            whole_.push_back(between(begin, end));
-            first_.push_back(between(begin, one));
-            rest_.push_back(count > 1 ? Time{between(one, all).ps / (count - 1)} : Time{});
+            whole_.push_back(end - begin);
+            first_.push_back(one - begin);
+            rest_.push_back(count > 1 ? Time{(all - one).ps / (count - 1)} : Time{});
         }
     }
     bool is_eager(std::uint64_t bytes) {
@@ -147,8 +143,8 @@ private:
 Time clock_cost() {
     std::vector<Time> costs;
     for (int i = 0; i < 64; ++i) {
-        const Clock::time_point a = Clock::now();
-        costs.push_back(between(a, Clock::now()));
+        const Time a = now();
+        costs.push_back(now() - a);
     }
     return typical(costs);
 }
@@ -158,9 +154,9 @@ template <class Work>
 std::int64_t cost_of(Work work, std::uint64_t bytes) {
     std::vector<Time> times;
     for (int i = 0; i < 9; ++i) {
-        const Clock::time_point begin = Clock::now();
+        const Time begin = now();
         work();
-        times.push_back(between(begin, Clock::now()));
+        times.push_back(now() - begin);
     }
     return std::max<std::int64_t>(1, cost_of_byte(typical(times), bytes));
 }

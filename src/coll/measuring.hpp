@@ -2,7 +2,6 @@
 // II.2.4), with few messages.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>

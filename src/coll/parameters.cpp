@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <unordered_map>
+#include <utility>
 
 #include "coll/measuring.hpp"
 #include "coll/parameter_cache.hpp"
@@ -77,6 +79,21 @@ bool others_run(const transport::Transport& transport) {
     }
 }
 
+// In virtual time nothing is measured and nothing read: what comes out is the same every time. Every rank decides for
+// itself, without a message.
+std::optional<Parameters> given_by(const transport::Transport& transport) {
+    const std::optional<std::string> text = transport.parameters_text();
+    if (!text && transport.waiting() != transport::Waiting::block) return {};
+    const Asked wanted = asked();
+    if (wanted.measure)
+        throw UsageError("LOOM_COLL_PARAMETERS=measure: nothing is measured over transport " +
+                         std::string(transport.name()) + ", which gives its parameters or runs in virtual time");
+    if (!text || wanted.assumed) return put_over(assume(transport), wanted.over);
+    return put_over({model::parse_charges(*text, {}), Parameters::Source::given,
+                     "transport " + std::string(transport.name()) + " gave them"},
+                    wanted.over);
+}
+
 Parameters assume_for_a_while(Talk& talk, std::string_view why) {
     Parameters parameters = assume(talk.transport());
     parameters.origin = "assumed " + time_of_day() + ": " + std::string(why) + std::string(busy_words);
@@ -145,6 +162,7 @@ std::string_view to_string(Parameters::Source source) {
 }
 
 Parameters agree_parameters(transport::Transport& transport) {
+    if (std::optional<Parameters> given = given_by(transport)) return *std::move(given);
     // Nothing to measure, or nothing worth it: threads of one process are for tests. They share an environment.
     if (transport.size() == 1 || (transport.name() == "local" && !asked().measure))
         return put_over(assume(transport), asked().over);
@@ -162,6 +180,7 @@ Parameters agree_parameters(transport::Transport& transport) {
 }
 
 Parameters measure_parameters(transport::Transport& transport) {
+    if (std::optional<Parameters> given = given_by(transport)) return *std::move(given);
     if (transport.size() == 1) return assume(transport);
     Talk talk(transport);
     if (transport.rank() != Rank{0}) return hear(talk);
@@ -187,8 +206,9 @@ model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32
     charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
     std::size_t most = 0;
     bool several = false;
+    std::unordered_map<std::uint32_t, std::size_t> ranks;  // by host
     for (const std::uint32_t host : hosts) {
-        most = std::max(most, static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), host)));
+        most = std::max(most, ++ranks[host]);
         several |= host != hosts[0];
     }
     if (most > cores) {

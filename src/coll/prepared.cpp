@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "coll/communicator_state.hpp"
+#include "coll/world_state.hpp"
 
 namespace loom::coll {
 namespace {
@@ -69,7 +70,9 @@ std::uint64_t Shape::hash(const Call& call, const Choice* choice) {
 }
 
 Prepared::Prepared(Communicator::State& owner, std::shared_ptr<const Plan> written)
-    : communicator(owner), plan(std::move(written)), program(compile(*plan, owner.members)) {}
+    : communicator(owner),
+      plan(std::move(written)),
+      program(compile(*plan, owner.members, owner.world.engine.local_steps())) {}
 
 Execution* Prepared::take(Engine& engine) {
     if (idle_ == nullptr) {

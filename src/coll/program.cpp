@@ -41,7 +41,7 @@ std::size_t Program::bytes() const {
            (successors.size() + waits.size() + ready.size()) * sizeof(std::uint32_t);
 }
 
-Program compile(const Plan& plan, std::span<const Rank> members) {
+Program compile(const Plan& plan, std::span<const Rank> members, LocalSteps local) {
     const traffic::Schedule& schedule = plan.schedule;
     const std::span<const traffic::Op> ops = schedule.ops(plan.me);
     const traffic::OpIndex first = schedule.first(plan.me);
@@ -75,6 +75,8 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
             step.peer = members[op.peer.value].value;
             step.tag = op.tag;
             step.message = program.messages++;
+        } else if (local == LocalSteps::charged) {
+            step.message = program.messages++;
         }
         if (op.kind != OpKind::receive) program.moved += step.bytes;
         program.reduces = program.reduces || op.kind == OpKind::reduce;
@@ -88,7 +90,7 @@ Program compile(const Plan& plan, std::span<const Rank> members) {
         program.waits.push_back(schedule.waits_for(first + i));
         if (program.waits.back() == 0) program.ready.push_back(i);
     }
-    sort_by_urgency(program.steps, program.ready);
+    if (local == LocalSteps::at_once) sort_by_urgency(program.steps, program.ready);
     return program;
 }
 

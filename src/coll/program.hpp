@@ -12,6 +12,12 @@
 
 namespace loom::coll {
 
+// What becomes of steps that are no messages.
+enum class LocalSteps : std::uint8_t {
+    at_once,  // over when they begin
+    charged,  // by Transport::work(): each has a message, and what waits for nothing begins as `sim` begins it
+};
+
 // 56 bytes. One for each operation of the schedule, under the same number.
 struct ProgramStep {
     traffic::OpKind kind;
@@ -49,6 +55,6 @@ struct Program {
 
 // Throws UsageError for a plan the engine cannot run: edges on the start of an operation, receives from anyone, tags
 // beyond 24 bits.
-[[nodiscard]] Program compile(const Plan& plan, std::span<const Rank> members);
+[[nodiscard]] Program compile(const Plan& plan, std::span<const Rank> members, LocalSteps local = LocalSteps::at_once);
 
 }  // namespace loom::coll

@@ -14,12 +14,21 @@
 namespace loom::coll {
 namespace {
 
+// A thread's time, and so the machine's: there is none in virtual time (refuse_thread_in_virtual_time).
+//
 // How long the thread sleeps on the transport at most: the time after which a loss that nothing announces is found.
 constexpr std::chrono::microseconds longest_sleep{10'000};
 
 // Bytes to move from which on to wake the thread is less than to move them. Not only those that can be sent at once:
 // who starts also takes what has come meanwhile, and does what waited for it.
 constexpr std::uint64_t worth_handing_over = 64 << 10;
+
+constexpr const char* virtual_time = "the transport runs in virtual time, in which a thread has no part";
+
+void refuse_thread_in_virtual_time(const World::State& world, const std::string& asked) {
+    if (world.waiting == transport::Waiting::block)
+        throw UsageError(asked + ": " + virtual_time + "; expected manual progress");
+}
 
 }  // namespace
 
@@ -78,7 +87,7 @@ void World::State::thread_main() {
         try {
             // With nothing pending too: what others send early is taken in once, instead of waking us again and again.
             any = engine.pending() != 0 ? engine.poll() : transport.progress();
-            if (!any) engine.look_for_losses();
+            if (!any) any = engine.look_for_losses();
         } catch (...) {
             engine.fail_all(std::current_exception());
         }
@@ -144,6 +153,10 @@ ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::ui
 
 void World::set_progress_from_environment() {
     const std::string asked = settings::read_word(Setting::progress).value_or("auto");
+    if (asked == "auto" && state_->waiting == transport::Waiting::block) {
+        state_->progress = {Progress::manual, virtual_time};
+        return;
+    }
     if (asked == "auto") {
         const auto hosts = state_->transport.hosts();
         const auto here = std::count(hosts.begin(), hosts.end(), hosts[rank().value]);
@@ -154,10 +167,12 @@ void World::set_progress_from_environment() {
     }
     state_->progress.why = "LOOM_PROGRESS=" + asked;
     if (asked == "manual") return;
+    refuse_thread_in_virtual_time(*state_, state_->progress.why);
     state_->start_thread(asked == "thread" ? Progress::thread : Progress::real_time);
 }
 
 void World::set_progress(Progress how) {
+    if (how != Progress::manual) refuse_thread_in_virtual_time(*state_, "a progress thread");
     state_->stop_thread();
     state_->progress = {how, "as the program asked"};
     if (how != Progress::manual) state_->start_thread(how);

@@ -140,14 +140,14 @@ private:
     template <class Done>
     void wait(Done&& done) {
         World::State& world = state_.world;
-        transport::Pauses pauses(world.waiting);
+        transport::Pauses pauses(world.waiting, world.transport);
         while (true) {
             bool any = false;
             {
                 const World::State::Hold hold(world);
                 if (done()) return;
                 any = world.transport.progress();
-                if (!any) world.engine.look_for_losses();
+                if (!any) any = world.engine.look_for_losses();
             }
             if (!any) pauses.next();
         }

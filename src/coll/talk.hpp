@@ -34,7 +34,7 @@ public:
     }
     // Throws transport::RankLost when its rank is gone.
     void finish(const transport::Message& message, Rank with) {
-        transport::Pauses pauses(transport_.waiting());
+        transport::Pauses pauses(transport_.waiting(), transport_);
         while (message.outcome == transport::Message::Outcome::pending)
             if (!transport_.progress()) pauses.next();
         if (message.outcome == transport::Message::Outcome::lost) throw transport::loss_of(with, transport_);

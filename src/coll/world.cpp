@@ -6,6 +6,7 @@
 
 #include "coll/choice.hpp"
 #include "coll/world_state.hpp"
+#include "loom/base/clock.hpp"
 #include "loom/base/copy.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/settings.hpp"
@@ -16,6 +17,9 @@ namespace loom::coll {
 
 // Looks without success after which a waiting user asks its peers not to wake the thread any more.
 constexpr std::uint32_t patience = 20'000;
+
+// What such a look takes in virtual time of somebody who does not wait but tests.
+constexpr Time fruitless_look = nanoseconds(100);
 
 namespace {
 
@@ -94,7 +98,8 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
     spare_core = static_cast<std::uint64_t>(here) < transport.cores();
     reproducible = is_on(Setting::coll_reproducible);
     checks = is_on(Setting::coll_check);
-    (void)last_caches_bytes();  // reads files: now, not at the first collective
+    // Reads files: now, not at the first collective.
+    if (waiting != transport::Waiting::block) (void)last_caches_bytes();
     everyone = add(std::make_unique<Communicator::State>(*this, ordered_ranks(transport.size()), 0));
 }
 
@@ -135,7 +140,7 @@ bool World::State::poll() {
 }
 
 void World::State::wait(const Execution& execution) {
-    transport::Pauses pauses(waiting);
+    transport::Pauses pauses(waiting, transport);
     if (!locked) {
         while (!execution.finished())
             if (!engine.poll()) pauses.next();
@@ -163,8 +168,14 @@ void World::State::wait(const Execution& execution) {
     }
 }
 
+bool World::State::poll_and_pass_time() {
+    if (poll()) return true;
+    if (waiting == transport::Waiting::block) sleep_for(fruitless_look);
+    return false;
+}
+
 void World::State::poll_for_test() {
-    if (poll() || waiting == transport::Waiting::spin) return;
+    if (poll_and_pass_time() || waiting != transport::Waiting::yield) return;
     if (++fruitless_tests % 4 == 0) transport::pause(waiting);
 }
 
@@ -200,9 +211,9 @@ void World::State::keep_choices() {
 void World::close() {
     if (state_->closed) return;
     state_->closed = true;
-    transport::Pauses pauses(state_->waiting);
+    transport::Pauses pauses(state_->waiting, state_->transport);
     while (pending() != 0)
-        if (!progress()) pauses.next();
+        if (!state_->poll()) pauses.next();
     const bool all_here = meet_everyone();
     state_->stop_thread();
     state_->keep_choices();
@@ -252,7 +263,7 @@ transport::Transport& World::transport() {
 }
 
 bool World::progress() {
-    return state_->poll();
+    return state_->poll_and_pass_time();
 }
 
 std::size_t World::pending() const {

@@ -53,6 +53,8 @@ struct World::State {
     void wait(const Execution& execution);
     // One look.
     bool poll();
+    // The same of a program; what finds nothing takes time where time is virtual.
+    bool poll_and_pass_time();
     // One look, for users who look again and again. Where cores are too few, some looks in vain give the core away.
     void poll_for_test();
     std::uint32_t fruitless_tests = 0;

@@ -8,6 +8,7 @@
 
 #include "loom/base/scheduling.hpp"
 #include "loom/base/settings.hpp"
+#include "loom/transport/transport.hpp"
 
 namespace loom::transport {
 
@@ -56,6 +57,13 @@ void pause(Waiting how) {
 void Pauses::nap() {
     const timespec shortest{0, 1};
     nanosleep(&shortest, nullptr);
+}
+
+void Pauses::rest() const {
+    if (transport_ != nullptr)
+        transport_->rest();
+    else
+        pause(how_);
 }
 
 }  // namespace loom::transport

@@ -15,7 +15,7 @@ struct Parameters {
         assumed,   // nobody measured: one rank, threads of one process, or LOOM_COLL_PARAMETERS=assumed
         measured,  // just now
         cached,    // by an earlier job on this machine
-        given,     // by LOOM_COLL_PARAMETERS, over one of the others
+        given,     // by LOOM_COLL_PARAMETERS, over one of the others; or by the transport
     };
     model::Charges charges;
     Source source = Source::assumed;
@@ -31,6 +31,10 @@ struct Parameters {
 // assumed and a comma, too). LOOM_CACHE=off|FOLDER, else $XDG_CACHE_HOME/loomband or ~/.cache/loomband. Cost: a message
 // from rank 0 to each other; with measuring some 100 ms. Throws UsageError on every rank for a text that cannot be
 // read, transport::RankLost.
+//
+// A transport that hands over parameters (Transport::parameters_text) is taken at its word, and one in virtual time is
+// never measured: assumed_charges() then, without a message. LOOM_COLL_PARAMETERS=assumed and a text hold there, too;
+// measure is refused (UsageError).
 [[nodiscard]] Parameters agree_parameters(transport::Transport& transport);
 
 // The same without looking for anything: measures now.

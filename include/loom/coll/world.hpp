@@ -43,12 +43,14 @@ public:
     [[nodiscard]] std::uint32_t size() const;
     [[nodiscard]] transport::Transport& transport();
 
-    // Moves every pending operation forward; false when nothing happened.
+    // Moves every pending operation forward; false when nothing happened. In virtual time that takes 100 ns then: who
+    // looks again and again would otherwise stop the time.
     bool progress();
     [[nodiscard]] std::size_t pending() const;
 
     // Default: LOOM_PROGRESS=manual|thread|realtime|auto; auto is a thread where a core is spare, else manual. May be
-    // called at any time, also with operations pending. real_time falls back to thread where it is not allowed.
+    // called at any time, also with operations pending. real_time falls back to thread where it is not allowed. Over a
+    // transport in virtual time auto is manual, and a thread is refused (UsageError).
     void set_progress(Progress how);
     [[nodiscard]] ProgressState progress_state() const;
 

@@ -43,11 +43,17 @@ public:
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override { return below_.allocate(bytes); }
     void release(std::span<std::byte> memory) override { below_.release(memory); }
     bool progress() override { return below_.progress(); }
+    void rest() override { below_.rest(); }
     void set_events(bool on) override { below_.set_events(on); }
     void sleep(std::chrono::microseconds most) override { below_.sleep(most); }
     void interrupt() override { below_.interrupt(); }
     void hush(bool on) override { below_.hush(on); }
     [[nodiscard]] Multicast* multicast() override { return below_.multicast(); }
+    [[nodiscard]] bool charges_work() const override { return below_.charges_work(); }
+    [[nodiscard]] bool work(LocalWork kind, std::uint64_t amount, Message& message) override {
+        return below_.work(kind, amount, message);
+    }
+    [[nodiscard]] std::optional<std::string> parameters_text() const override { return below_.parameters_text(); }
     [[nodiscard]] std::optional<Rank> lost() const override { return below_.lost(); }
     [[nodiscard]] bool is_lost(Rank who) const override { return below_.is_lost(who); }
     [[nodiscard]] std::string_view lost_why() const override { return below_.lost_why(); }

@@ -32,6 +32,13 @@ struct Notification {
     std::uint32_t value = 0;
 };
 
+// Local work of a rank for which a transport in virtual time takes time.
+enum class LocalWork : std::uint8_t {
+    copy,     // of so many bytes
+    reduce,   // of so many bytes
+    compute,  // of so many picoseconds, as traffic::Op::amount; 0 of an empty step, which has its turn all the same
+};
+
 // One rank's end. Not thread-safe: one thread at a time is inside. Operations between the same two ranks with the same
 // tag match in the order in which they were started; there is no receive from any rank and none of any tag. Every
 // start hands over what it can at once (test-on-init): a small message to a rank that has room is on its way when
@@ -46,7 +53,7 @@ public:
     [[nodiscard]] virtual std::uint32_t size() const = 0;
     // Which host each rank runs on, as small numbers in the order of first appearance; by rank.
     [[nodiscard]] virtual std::span<const std::uint32_t> hosts() const = 0;
-    // What to do between two fruitless looks; decided at the start.
+    // What to do between two fruitless looks; decided at the start. block: this is a transport in virtual time.
     [[nodiscard]] virtual Waiting waiting() const { return choose_waiting(hosts(), rank()); }
     // Of this host, that its ranks have between them; at least 1.
     [[nodiscard]] virtual std::uint32_t cores() const { return usable_cores(); }
@@ -81,6 +88,12 @@ public:
     // Costs some tens of nanoseconds when nothing did. Throws Error when the transport itself is broken.
     virtual bool progress() = 0;
 
+    // Between two fruitless looks of somebody who waits and does nothing else, where waiting() is Waiting::block.
+    // Returns when something may have come for this rank (at once when that was before the call), when a rank was lost,
+    // or when the transport is broken, which the next progress() then says; others run meanwhile. Called without being
+    // "inside".
+    virtual void rest() { pause(Waiting::yield); }
+
     // Sleeping instead of polling, for progress threads. While events are on, peers make what they send wake us (which
     // costs them and us more than polling).
     virtual void set_events(bool on) = 0;
@@ -94,6 +107,17 @@ public:
 
     // Datagrams to all ranks; null where the transport has none. The first call joins the group.
     [[nodiscard]] virtual Multicast* multicast() { return nullptr; }
+
+    // Of transports in virtual time, elsewhere nothing. Whether copies, reductions and computation of a collective take
+    // time; the same as long as the transport lives. One that charges calls `finished` from progress() alone, one after
+    // another in the order of its time: never from starting an operation.
+    [[nodiscard]] virtual bool charges_work() const { return false; }
+    // The bytes are moved already; this is the time that takes on the rank's core. True: it is over at once. Otherwise
+    // message.finished is called when it is, with the outcome done.
+    [[nodiscard]] virtual bool work(LocalWork /*kind*/, std::uint64_t /*amount*/, Message& /*message*/) { return true; }
+    // What collectives choose their algorithms by, instead of what they measure or assume: as model::to_text() writes
+    // it, the same on every rank.
+    [[nodiscard]] virtual std::optional<std::string> parameters_text() const { return {}; }
 
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;

@@ -1,4 +1,5 @@
-// What to do between two looks that found nothing: spin while every rank of the host has a core, yield otherwise.
+// What to do between two looks that found nothing: spin while every rank of the host has a core, yield otherwise; in
+// virtual time block.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,13 @@
 
 namespace loom::transport {
 
-enum class Waiting : std::uint8_t { spin, yield };
+class Transport;
+
+enum class Waiting : std::uint8_t {
+    spin,
+    yield,
+    block,  // a transport in virtual time: Transport::rest() returns when something has come. Nobody can ask for it
+};
 
 // The cores that a process may run on, as bits by number (the first 1,024).
 struct CoreSet {
@@ -24,7 +31,7 @@ struct CoreSet {
 [[nodiscard]] Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank, const CoreSet& together);
 [[nodiscard]] Waiting choose_waiting(std::span<const std::uint32_t> hosts, Rank rank);  // all run where we run
 
-// Once between two looks. A pause instruction or a system call.
+// Once between two looks. A pause instruction or a system call; block: as yield, of those who know no transport.
 void pause(Waiting how);
 
 // The pauses of one wait. A long one sleeps now and then even where every rank has a core, for some 75 us after a
@@ -34,20 +41,27 @@ void pause(Waiting how);
 class Pauses {
 public:
     explicit Pauses(Waiting how) : how_(how) {}
+    // Of somebody who waits for nothing but this transport, whose waiting() is `how`.
+    Pauses(Waiting how, Transport& transport) : how_(how), transport_(&transport) {}
     void next() {
-        if (how_ == Waiting::spin && ++looks_ % looks_between_naps == 0) [[unlikely]]
-            nap();
-        else
-            pause(how_);
+        if (how_ == Waiting::spin) {
+            if (++looks_ % looks_between_naps == 0) [[unlikely]]
+                return nap();
+        } else if (how_ == Waiting::block) {
+            return rest();
+        }
+        pause(how_);
     }
 
     static constexpr std::uint32_t looks_between_naps = 1u << 14;  // of 50 ns and more
 
 private:
     static void nap();
+    void rest() const;
 
     Waiting how_;
     std::uint32_t looks_ = 0;
+    Transport* transport_ = nullptr;
 };
 
 }  // namespace loom::transport

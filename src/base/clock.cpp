@@ -1,0 +1,49 @@
+#include "loom/base/clock.hpp"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace loom {
+
+namespace {
+
+// Only touched in this file, by functions that nobody inlines: a fibre may go on in another thread than before.
+constinit thread_local Clock* current = nullptr;
+
+// Picoseconds of a machine that runs for 106 days do not fit: the count begins with the first question.
+Time machine_time() {
+    using Machine = std::chrono::steady_clock;
+    static const Machine::time_point begin = Machine::now();
+    return nanoseconds((Machine::now() - begin) / std::chrono::nanoseconds(1));
+}
+
+}  // namespace
+
+Clock* swap_clock(Clock* clock) {
+    return std::exchange(current, clock);
+}
+
+Clock* current_clock() {
+    return current;
+}
+
+Time now() {
+    return current == nullptr ? machine_time() : current->now();
+}
+
+void sleep_until(Time time) {
+    if (current != nullptr) return current->sleep_until(time);
+    const Time left = time - machine_time();
+    if (left > Time{}) std::this_thread::sleep_for(std::chrono::nanoseconds((left.ps + 999) / 1000));
+}
+
+void sleep_for(Time duration) {
+    sleep_until(now() + duration);
+}
+
+void compute(Time duration) {
+    if (current != nullptr && duration > Time{}) current->compute(duration);
+}
+
+}  // namespace loom
