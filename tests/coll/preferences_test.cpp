@@ -12,6 +12,7 @@
 #include "loom/coll/explain.hpp"
 #include "loom/coll/parameters.hpp"
 #include "loom/coll/uniform.hpp"
+#include "loom/model/assumed.hpp"
 
 namespace loom::coll {
 namespace {
@@ -50,7 +51,8 @@ std::string name_of(const Candidate& candidate) {
 
 class PreferenceRule : public testing::TestWithParam<Case> {
 protected:
-    PreferenceRule() : call_(call_of(GetParam())), charges_(assumed_charges(call_.group().hosts, GetParam().cores)) {}
+    PreferenceRule()
+        : call_(call_of(GetParam())), charges_(model::assumed_charges(call_.group().hosts, GetParam().cores)) {}
 
     UniformCall call_;
     model::Charges charges_;
@@ -104,7 +106,7 @@ TEST(Preferences, HaveANameAReasonAFigureAndACaseEach) {
 
 TEST(Preferences, LeaveTheQuickestWhereNoneApplies) {
     const UniformCall call = call_of({"", Collective::broadcast, 8, 4, enough, "", ""});
-    const model::Charges charges = assumed_charges(call.group().hosts, enough);
+    const model::Charges charges = model::assumed_charges(call.group().hosts, enough);
     Predictor predictor(call.group(), call.calls()[0], charges);
     std::vector<Candidate> all = candidates(predictor);
     const std::string quickest = name_of(all.front());
