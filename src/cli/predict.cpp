@@ -356,9 +356,10 @@ int run(const Options& options) {
     const coll::Parameters parameters = costs_of(options.costs, scene.hosts, scene.link);
     scene.options.local = parameters.charges.local;
     const bool text = !options.common.json && options.write_goal != "-";
+    const std::vector<coll::Planned> all = planned(options, call, parameters);
     if (text) print_head(options, scene, call, parameters);
     std::vector<Answer> answers;
-    for (const coll::Planned& each : planned(options, call, parameters))
+    for (const coll::Planned& each : all)
         answers.push_back(
             ask(each, options, scene, call, parameters, [&](const Answer& answer, std::string_view level) {
                 if (text && !options.all) print_line(answer, level);
