@@ -250,8 +250,6 @@ Answer ask(const coll::Planned& planned, const Options& options, const Scene& sc
     tell(answer, "model");
     if (scene.fabric)
         play_levels(answer, options, scene, forecast.schedule, [&](std::string_view level) { tell(answer, level); });
-    else if (options.level != "model")
-        answer.remarks.emplace_back("the model's time alone: flow and packet level need a --fabric");
     return answer;
 }
 
@@ -369,6 +367,8 @@ int run(const Options& options) {
         print_json(to_json(options, scene, call, parameters, answers));
     else if (text && options.all)
         print_all(answers);
+    if (!scene.fabric && options.level != "model")
+        print_remarks({"the model's time alone: flow and packet level need a --fabric"}, options.common);
     bool failed = false;
     for (const Answer& each : answers) {
         print_remarks(each.remarks, options.common);

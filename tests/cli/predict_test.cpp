@@ -231,8 +231,8 @@ TEST(PredictWithoutFabric, TakesParametersFromAListAndFromFiles) {
 }
 
 TEST(CollExplain, StartsNoMoreThanFourRanksForEachCore) {
-    const Outcome text = loom_program("coll explain allreduce -n 5000 -b 4KiB");
-    const Outcome object = loom_program("coll explain allreduce -n 5000 -b 4KiB --json");
+    const Outcome text = loom_program("coll explain allreduce -n 5000 --bytes 4KiB");
+    const Outcome object = loom_program("coll explain allreduce -n 5000 --bytes 4KiB --json");
     const Outcome few = loom_program("coll explain barrier -n 2 --json");
 
     EXPECT_EQ(text.exit_code, 0) << text.err;
