@@ -231,7 +231,7 @@ TEST(Parameters, ThatCannotBeReadAreAnErrorOnEveryRank) {
 TEST(Parameters, ThatAreAssumedKnowOfACrowd) {
     const std::vector<std::uint32_t> hosts(8);
 
-    const model::Charges alone = model::assumed_charges(hosts, 8), crowd = assumed_charges(hosts, 2);
+    const model::Charges alone = model::assumed_charges(hosts, 8), crowd = model::assumed_charges(hosts, 2);
 
     EXPECT_EQ(alone.host_cores, 0u);
     EXPECT_EQ(crowd.host_cores, 2u);
