@@ -8,6 +8,7 @@
 
 #include "cli/coll_explain.hpp"
 #include "cli/command.hpp"
+#include "cli/costs.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
@@ -15,6 +16,7 @@
 #include "loom/base/table.hpp"
 #include "loom/base/time.hpp"
 #include "loom/coll/algorithm.hpp"
+#include "loom/coll/forecast.hpp"
 #include "loom/coll/show.hpp"
 #include "loom/coll/uniform.hpp"
 #include "loom/traffic/catalogue.hpp"
@@ -43,7 +45,8 @@ struct Wanted {
     std::uint32_t ways = 0;
     std::uint32_t root = 0;
     std::uint32_t element = 1;
-    std::uint32_t per_host = 0;
+    std::uint32_t per_host = 1;
+    CostOptions costs;
     bool ordered = false;
     bool in_place = false;
 };
@@ -59,7 +62,7 @@ struct ExportOptions {
     Common common;
     Wanted wanted;
     std::string goal, pairs;
-    double copy = 0, reduce = 0;
+    std::optional<double> copy, reduce;  // nanoseconds a byte
 };
 
 std::uint64_t size_of(const char* option, const std::string& text) {
@@ -85,6 +88,7 @@ struct Found {
     coll::UniformCall call;
     const coll::Algorithm& algorithm;
     coll::Tuning tuning;
+    coll::Parameters costs;
 };
 
 Found find(const Wanted& wanted) {
@@ -100,19 +104,20 @@ Found find(const Wanted& wanted) {
     shape.grid = grid_of(wanted.grid);
     coll::UniformCall call(shape);
     const coll::Tuning tuning{size_of("--segment", wanted.segment), wanted.ways};
-    if (!wanted.algorithm.empty()) return {std::move(call), coll::find_algorithm(shape.what, wanted.algorithm), tuning};
-    const auto all = coll::algorithms(shape.what);
-    const auto first = std::find_if(all.begin(), all.end(), [&](const coll::Algorithm& algorithm) {
-        return algorithm.fits(call.group(), call.calls()[0]);
-    });
-    return {std::move(call), *first, tuning};
+    coll::Parameters costs = costs_of(wanted.costs, call.group().hosts);
+    if (!wanted.algorithm.empty()) {
+        const coll::Algorithm& named = coll::find_algorithm(shape.what, wanted.algorithm);
+        return {std::move(call), named, tuning, std::move(costs)};
+    }
+    const coll::Planned best = coll::plan_by(call, costs);
+    return {std::move(call), *best.algorithm, tuning == coll::Tuning{} ? best.tuning : tuning, std::move(costs)};
 }
 
 void add_wanted(CLI::App& app, Wanted& wanted) {
     app.add_option("COLLECTIVE", wanted.what, "barrier, broadcast, allreduce...: loom coll list names them")
         ->required();
     app.add_option("-a,--algorithm", wanted.algorithm,
-                   "Of those that loom coll list names (default: the first that fits)")
+                   "Of those that loom coll list names (default: what a communicator of such ranks would take)")
         ->type_name("NAME");
     app.add_option("-n,--ranks", wanted.ranks, "Ranks of the group")
         ->type_name("N")
@@ -134,11 +139,13 @@ void add_wanted(CLI::App& app, Wanted& wanted) {
         ->type_name("BYTES")
         ->check(whole_number(1))
         ->capture_default_str();
-    app.add_option("--per-host", wanted.per_host, "Ranks on each host, one after another (default: all on one)")
+    app.add_option("--per-host", wanted.per_host, "Ranks on each host, one after another; 0: all on one")
         ->type_name("N")
-        ->check(whole_number());
+        ->check(whole_number())
+        ->capture_default_str();
     app.add_option("--grid", wanted.grid, "Closed grid of the neighbour operations (default: near-square)")
         ->type_name("AxB");
+    wanted.costs.add_to(app);
     app.add_flag("--ordered", wanted.ordered, "The reduction does not commute: ranks keep their order");
     app.add_flag("--in-place", wanted.in_place, "The input is in the output");
 }
@@ -224,12 +231,18 @@ void show(const ShowOptions& options) {
     for (const coll::Plan& plan : plans) fmt::print("\n{}", coll::to_text(plan));
 }
 
-std::string goal_text(const traffic::Schedule& schedule, const ExportOptions& options) {
-    const coll::LocalWork work{static_cast<std::int64_t>(options.copy * 1000),
-                               static_cast<std::int64_t>(options.reduce * 1000)};
-    std::ostringstream text;
-    traffic::write_goal(coll::as_computation(schedule, work), text);
-    return text.str();
+// The costs that stand in the file, and where they are from.
+coll::Parameters costs_of_file(const Found& found, const ExportOptions& options) {
+    coll::Parameters costs = found.costs;
+    const auto put = [&](const std::optional<double>& nanoseconds, std::int64_t& byte, std::string_view name) {
+        if (!nanoseconds) return;
+        byte = static_cast<std::int64_t>(*nanoseconds * 1000 + 0.5);
+        costs.origin = fmt::format("{} {} over {}", name, *nanoseconds, coll::origin_of(costs));
+        costs.source = coll::Parameters::Source::given;
+    };
+    put(options.copy, costs.charges.local.copy, "--copy");
+    put(options.reduce, costs.charges.local.reduce, "--reduce");
+    return costs;
 }
 
 void write(const ExportOptions& options) {
@@ -237,9 +250,14 @@ void write(const ExportOptions& options) {
         throw UsageError("nothing to write: give --goal FILE, --pairs FILE or both");
     check_outputs({{"--goal", options.goal}, {"--pairs", options.pairs}}, options.common);
     const Found found = find(options.wanted);
-    const traffic::Schedule schedule =
-        coll::whole_schedule(found.algorithm, found.call.group(), found.call.calls(), found.tuning);
-    if (!options.goal.empty()) write_file(options.goal, goal_text(schedule, options));
+    const coll::Parameters costs = costs_of_file(found, options);
+    const coll::Forecast made = coll::forecast(found.call, {&found.algorithm, found.tuning, {}}, costs);
+    const traffic::Schedule& schedule = made.schedule;
+    if (!options.goal.empty()) {
+        std::ostringstream text;
+        traffic::write_goal(schedule, text);
+        write_file(options.goal, text.str());
+    }
     const auto rounds = traffic::rounds_of(schedule, "rounds", schedule.ranks());
     if (!options.pairs.empty()) write_file(options.pairs, traffic::pairs_text(*rounds));
     if (options.common.json)
@@ -248,12 +266,16 @@ void write(const ExportOptions& options) {
                            {"ranks", schedule.ranks()},
                            {"operations", schedule.size()},
                            {"rounds", rounds->stages()},
+                           {"segment", found.tuning.segment},
+                           {"ways", found.tuning.ways},
+                           {"costs", costs_json(made.local, coll::origin_of(costs))},
                            {"goal", options.goal},
                            {"pairs", options.pairs}});
     if (options.goal == "-" || options.pairs == "-") return;
-    fmt::print("{} {} on {}: {} in {}\n", coll::to_string(found.algorithm.what), found.algorithm.name,
-               counted(schedule.ranks(), "rank", "ranks"), counted(schedule.size(), "operation", "operations"),
-               counted(rounds->stages(), "round", "rounds"));
+    fmt::print("{} {} on {}: {} in {}\n", coll::to_string(found.algorithm.what),
+               coll::describe(found.algorithm.name, found.tuning), counted(schedule.ranks(), "rank", "ranks"),
+               counted(schedule.size(), "operation", "operations"), counted(rounds->stages(), "round", "rounds"));
+    fmt::print("{}\n", model::costs_line(made.local, coll::origin_of(costs)));
 }
 
 void add_list(CLI::App& coll) {
@@ -295,14 +317,13 @@ void add_export(CLI::App& coll) {
     app->add_option("--pairs", options->pairs,
                     "Its pairs of ranks, round by round, for loom congestion --pattern pairs:FILE")
         ->type_name("FILE");
-    app->add_option("--copy", options->copy, "Nanoseconds a byte that copies take (GOAL has computations only)")
+    app->add_option("--copy", options->copy,
+                    "Nanoseconds a byte that copies take (GOAL has computations only; default: as --parameters has it)")
         ->type_name("NS")
-        ->check(real_number(0, 1e6))
-        ->capture_default_str();
+        ->check(real_number(0, 1e6));
     app->add_option("--reduce", options->reduce, "Nanoseconds a byte that reductions take")
         ->type_name("NS")
-        ->check(real_number(0, 1e6))
-        ->capture_default_str();
+        ->check(real_number(0, 1e6));
     add_common(*app, options->common);
     app->footer(
         "  loom coll export allreduce --ranks 16 --bytes 64KiB --algorithm ring --goal ring.goal\n"

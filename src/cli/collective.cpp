@@ -15,6 +15,7 @@ coll::UniformCall call_of(coll::Collective what, std::uint32_t ranks, std::uint6
     shape.what = what;
     shape.ranks = ranks;
     shape.bytes = bytes;
+    shape.per_host = 1;
     return coll::UniformCall(shape);
 }
 
@@ -36,16 +37,22 @@ std::uint64_t number(std::string_view text, const std::string& whole) {
 
 }  // namespace
 
-traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uint64_t bytes) {
+coll::UniformCall collective_call(const CollectiveOptions& options, std::uint64_t bytes) {
     std::string_view rest = options.name;
-    const coll::Collective what = coll::parse_collective(cut(rest));
+    return call_of(coll::parse_collective(cut(rest)), options.ranks, bytes);
+}
+
+coll::Forecast collective_forecast(const CollectiveOptions& options, std::uint64_t bytes,
+                                   const coll::Parameters& parameters) {
+    std::string_view rest = options.name;
+    (void)cut(rest);
     const std::string_view name = cut(rest);
     coll::Tuning tuning;
     tuning.segment = number(cut(rest), options.name);
     tuning.ways = static_cast<std::uint32_t>(number(cut(rest), options.name));
-    const coll::UniformCall call = call_of(what, options.ranks, bytes);
-    const coll::Algorithm& algorithm = name.empty() ? coll::algorithms(what).front() : coll::find_algorithm(what, name);
-    return whole_schedule(algorithm, call.group(), call.calls(), tuning);
+    const coll::UniformCall call = collective_call(options, bytes);
+    return coll::forecast(call, name.empty() ? coll::plan_by(call, parameters) : coll::plan_named(call, name, tuning),
+                          parameters);
 }
 
 std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options, std::uint64_t most_bytes) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "loom/coll/algorithm.hpp"
+#include "loom/coll/forecast.hpp"
+#include "loom/coll/uniform.hpp"
 
 namespace loom::cli {
 
@@ -14,9 +16,13 @@ struct CollectiveOptions {
     std::uint32_t ranks = 4;
 };
 
-// What all ranks would do, on one host; neighbour collectives on a closed, near-square grid. Without an algorithm the
-// first, which always fits. Throws UsageError for names there are none of.
-[[nodiscard]] traffic::Schedule collective_schedule(const CollectiveOptions& options, std::uint64_t bytes);
+// The call of all ranks, each on a host of its own; neighbour collectives on a closed, near-square grid.
+[[nodiscard]] coll::UniformCall collective_call(const CollectiveOptions& options, std::uint64_t bytes);
+
+// Without an algorithm what a communicator would take by these parameters. Throws UsageError for names there are none
+// of.
+[[nodiscard]] coll::Forecast collective_forecast(const CollectiveOptions& options, std::uint64_t bytes,
+                                                 const coll::Parameters& parameters);
 
 // The same for each algorithm of the collective that fits such a group.
 [[nodiscard]] std::vector<CollectiveOptions> algorithms_of(const CollectiveOptions& options, std::uint64_t most_bytes);

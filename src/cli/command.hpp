@@ -35,6 +35,7 @@ void add_verbs(CLI::App& program, int& exit_code);
 void add_mpi(CLI::App& program, int& exit_code);
 void add_measure(CLI::App& program, int& exit_code);
 void add_model(CLI::App& program, int& exit_code);
+void add_predict(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 void add_coll(CLI::App& program, int& exit_code);
 

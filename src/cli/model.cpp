@@ -10,6 +10,7 @@
 #include "cli/charges_output.hpp"
 #include "cli/collective.hpp"
 #include "cli/command.hpp"
+#include "cli/costs.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "loom/base/error.hpp"
@@ -31,8 +32,8 @@ struct Options {
     Common common;
     std::string goal;
     CollectiveOptions collective;
-    std::string model = "loggp";
-    std::string parameters;
+    std::string model = "link";
+    CostOptions costs;
     std::string bytes = "8";
     std::string draw;
     std::string output;
@@ -44,11 +45,39 @@ std::uint64_t bytes_of(const std::string& text) {
     return *bytes;
 }
 
-model::Charges charges_of(const Options& options) {
-    const model::Charges base = options.model == "logfp"     ? model::charges(model::LogfP{})
-                                : options.model == "loggops" ? model::charges(model::LogGops{})
-                                                             : model::charges(model::LogGp{});
-    return model::parse_charges(options.parameters, base);
+// Of ranks on hosts of their own. A paper's model has its messages; local costs are the same for all.
+coll::Parameters parameters_of(const Options& options, std::size_t ranks) {
+    const std::vector<std::uint32_t> hosts = own_hosts(ranks);
+    if (options.model == "link") return costs_of(options.costs, hosts);
+    if (!options.costs.rate.empty())
+        throw UsageError("--rate is for --model link; G of " + options.model + " is a parameter: --parameters G=80ps");
+    coll::Parameters result;
+    result.charges = options.model == "logfp"     ? model::charges(model::LogfP{})
+                     : options.model == "loggops" ? model::charges(model::LogGops{})
+                                                  : model::charges(model::LogGp{});
+    result.charges.local = model::assumed_local();
+    if (options.costs.parameters.empty()) return result;
+    return coll::read_parameters(options.costs.parameters, result);
+}
+
+struct Walked {
+    coll::Parameters parameters;
+    std::string what;
+    traffic::Schedule schedule;
+    model::Prediction prediction;
+};
+
+Walked walk(const Options& options) {
+    if (options.goal.empty()) {
+        coll::Parameters parameters = parameters_of(options, options.collective.ranks);
+        coll::Forecast f = collective_forecast(options.collective, bytes_of(options.bytes), parameters);
+        std::string what = coll::describe(f.planned.algorithm->name, f.planned.tuning);
+        return {std::move(parameters), std::move(what), std::move(f.schedule), std::move(f.prediction)};
+    }
+    traffic::Schedule schedule = traffic::read_goal(read_file(options.goal), options.goal);
+    coll::Parameters parameters = parameters_of(options, schedule.ranks());
+    model::Prediction prediction = model::walk(schedule, parameters.charges, own_hosts(schedule.ranks()));
+    return {std::move(parameters), options.goal, std::move(schedule), std::move(prediction)};
 }
 
 int predict(const Options& options) {
@@ -56,11 +85,10 @@ int predict(const Options& options) {
     check_ending({"--draw", options.draw}, "a picture", {".svg"});
     if (options.goal.empty() == options.collective.name.empty())
         throw UsageError("expected either --goal FILE or --coll NAME:ALGORITHM");
-    const traffic::Schedule schedule = options.goal.empty()
-                                           ? collective_schedule(options.collective, bytes_of(options.bytes))
-                                           : traffic::read_goal(read_file(options.goal), options.goal);
-    const model::Charges charges = charges_of(options);
-    const model::Prediction prediction = model::walk(schedule, charges);
+    const Walked walked = walk(options);
+    const traffic::Schedule& schedule = walked.schedule;
+    const model::Prediction& prediction = walked.prediction;
+    const model::Charges& charges = walked.parameters.charges;
     std::vector<std::string> remarks = model::trouble(schedule, prediction);
     if (!options.goal.empty())
         if (const auto odd = traffic::find_truncations(schedule); odd.count != 0)
@@ -79,7 +107,9 @@ int predict(const Options& options) {
         ordered_json object{{"ranks", schedule.ranks()},
                             {"operations", schedule.size()},
                             {"model", options.model},
+                            {"what", walked.what},
                             {"parameters", model::to_text(charges)},
+                            {"costs", costs_json(walked.parameters)},
                             {"finished", prediction.finished}};
         object["finish_us"] = prediction.finished ? ordered_json(prediction.finish().microseconds()) : ordered_json();
         object["rank_ends_us"] = std::move(by_rank);
@@ -87,7 +117,9 @@ int predict(const Options& options) {
         print_json(object);
         return prediction.finished ? 0 : 1;
     }
-    fmt::print("{} ranks, {} operations, {}\n", grouped(schedule.ranks()), grouped(schedule.size()), options.model);
+    fmt::print("{}: {} ranks, {} operations, {}\n", walked.what, grouped(schedule.ranks()), grouped(schedule.size()),
+               options.model);
+    fmt::print("{}\n\n", model::costs_line(charges, coll::origin_of(walked.parameters)));
     print_charges(charges);
     fmt::print("\n");
     if (!prediction.finished) {
@@ -107,7 +139,7 @@ int plot(const Options& options) {
     check_ending({"-o", options.output}, "a picture", {".svg"});
     if (options.collective.name.empty()) throw UsageError("expected --coll NAME: a collective");
     const std::uint64_t most = std::max<std::uint64_t>(bytes_of(options.bytes), 2);
-    const model::Charges charges = charges_of(options);
+    const coll::Parameters parameters = parameters_of(options, options.collective.ranks);
     std::vector<Series> series;
     ordered_json list = ordered_json::array();
     for (const CollectiveOptions& each : algorithms_of(options.collective, most)) {
@@ -115,7 +147,7 @@ int plot(const Options& options) {
         ordered_json points = ordered_json::array();
         for (unsigned power = 0; power < 64 && most >> power != 0; ++power) {
             const std::uint64_t bytes = std::uint64_t{1} << power;
-            const Time time = model::walk(collective_schedule(each, bytes), charges).finish();
+            const Time time = collective_forecast(each, bytes, parameters).time();
             line.points.emplace_back(power, std::log10(std::max(time.microseconds(), 1e-3)));
             points.push_back({{"bytes", bytes}, {"us", time.microseconds()}});
         }
@@ -130,7 +162,8 @@ int plot(const Options& options) {
         print_json({{"collective", options.collective.name},
                     {"ranks", options.collective.ranks},
                     {"model", options.model},
-                    {"parameters", model::to_text(charges)},
+                    {"parameters", model::to_text(parameters.charges)},
+                    {"costs", costs_json(parameters)},
                     {"algorithms", std::move(list)}});
         return 0;
     }
@@ -141,21 +174,20 @@ int plot(const Options& options) {
     for (const Series& line : series)
         table.row({line.name, time(line.points.front().second), time(line.points.back().second)});
     table.print();
-    fmt::print("\nby {}, with\n\n", options.model);
-    print_charges(charges);
+    fmt::print("\nby {}, {}\n\n", options.model, model::costs_line(parameters.charges, coll::origin_of(parameters)));
+    print_charges(parameters.charges);
     if (!options.output.empty() && options.output != "-") fmt::print("\ncurves in {}\n", options.output);
     return 0;
 }
 
 void add_model_options(CLI::App& app, Options& options) {
-    app.add_option("--model", options.model, "loggp, logfp or loggops")
-        ->check(one_of({"loggp", "logfp", "loggops"}))
+    app.add_option("--model", options.model,
+                   "link: hosts of one rank each and links of --rate, as loom predict has them; or with a paper's "
+                   "messages: loggp, logfp, loggops")
+        ->check(one_of({"link", "loggp", "logfp", "loggops"}))
         ->type_name("NAME")
         ->capture_default_str();
-    app.add_option("--parameters", options.parameters,
-                   "What differs from the model's defaults: L=2.5us,o=300ns,G=100ps,f=8; --json of loom measure has "
-                   "those of this machine as text")
-        ->type_name("LIST");
+    options.costs.add_to(app);
     app.add_option("--ranks", options.collective.ranks, "Of the collective")
         ->check(whole_number(1, 4096))
         ->type_name("N")
@@ -180,9 +212,9 @@ void add_model(CLI::App& program, int& exit_code) {
     one->add_option("--draw", options->draw, "Ranks as lines, messages as arrows, as SVG")->type_name("FILE");
     add_model_options(*one, *options);
     one->footer(
-        "Walks the schedule that ranks would run, operation by operation. The defaults differ: LogGOPS has "
-        "LogGOPSim's\n"
-        "G of 6000 ps a byte, the others 1000. Parameters: " +
+        "Walks the schedule that ranks would run, operation by operation. Messages of loggp, logfp and loggops cost "
+        "what\n"
+        "the papers' programs assume: G is 6000 ps a byte with LogGOPS, 1000 with the others. Parameters: " +
         model::parameter_help() +
         ".\n\n"
         "  loom model predict --coll allreduce:ring --ranks 8 --bytes 1MiB --parameters L=1us,o=200ns,G=100ps\n"

@@ -69,6 +69,16 @@ void load_routed(routing::RoutedFabric& routed, const std::string& fabric, const
 void RoutedOptions::add_to(CLI::App& app) {
     app.add_option("FABRIC", fabric, "Fabric to read, any known format; - is standard input");
     app.add_option("TABLES", tables, "Forwarding tables of it, any known format");
+    add_places_to(app);
+}
+
+void RoutedOptions::add_named_to(CLI::App& app) {
+    app.add_option("--fabric", fabric, "Fabric to play on, any known format; - is standard input")->type_name("FILE");
+    app.add_option("--tables", tables, "Forwarding tables of it, any known format")->type_name("FILE");
+    add_places_to(app);
+}
+
+void RoutedOptions::add_places_to(CLI::App& app) {
     app.add_option("--engine", engine, "Route the fabric now instead of reading TABLES")->type_name("NAME");
     app.add_option("--place", place,
                    "Where ranks sit: order (by leaf and port), keepers (the same, thin leaves filled up with place "

@@ -24,6 +24,11 @@ struct RoutedOptions {
 
     // FABRIC, TABLES, --engine, --place, --hosts, --lid, --seed, --threads.
     void add_to(CLI::App& app);
+    // The same with --fabric and --tables instead of the first two.
+    void add_named_to(CLI::App& app);
+
+private:
+    void add_places_to(CLI::App& app);
 };
 
 struct PlacedFabric : routing::RoutedFabric {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "cli/costs.hpp"
 #include "cli/output.hpp"
 #include "loom/base/table.hpp"
 
@@ -137,6 +138,10 @@ ordered_json samples_json(const SimResult& result) {
     return out;
 }
 
+std::string_view origin_of(const model::LocalCosts& local) {
+    return local == model::assumed_local() ? "assumed" : "from the scenario";
+}
+
 }  // namespace
 
 std::string sim_speed(const sim::Recording& r) {
@@ -163,6 +168,7 @@ void print_sim(const SimResult& result) {
         fmt::print("LogGOPS with L {}, o {}, g {}, G {} ps/B, O {} ps/B, S {}, whatever the fabric\n", to_string(p.L),
                    to_string(p.o), to_string(p.g), p.G, p.O, counted(p.S, "byte", "bytes"));
     }
+    fmt::print("{}\n", model::costs_line(setup.options.local, origin_of(setup.options.local)));
     switch (r.state) {
         case sim::State::finished:
             fmt::print("finished after {}", to_string(r.finish()));
@@ -207,6 +213,7 @@ ordered_json sim_json(const SimResult& result) {
         out["loggops"] = {{"L_ps", p.L.ps}, {"o_ps", p.o.ps}, {"g_ps", p.g.ps},
                           {"G_ps", p.G},    {"O_ps", p.O},    {"S", p.S}};
     }
+    out["costs"] = costs_json(setup.options.local, origin_of(setup.options.local));
     for (const Time end : r.rank_ends) out["rank_ends_s"].push_back(seconds_or_null(end));
     std::vector<std::size_t> shown = result.slowest;
     if (r.flows.size() <= most_json) {

@@ -4,10 +4,12 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "coll/algorithms/families.hpp"
 #include "coll/whole.hpp"
 #include "loom/base/error.hpp"
+#include "loom/base/nearest.hpp"
 #include "loom/coll/mpi_operations.hpp"
 
 namespace loom::coll {
@@ -75,7 +77,13 @@ Collective parse_collective(std::string_view name) {
         if (known[i].name == name) return static_cast<Collective>(i);
         names += fmt::format("{}{}", i == 0 ? "" : ", ", known[i].name);
     }
-    throw UsageError(fmt::format("there is no collective '{}'; there are {}", name, names));
+    std::vector<std::string> words;
+    for (const Known& each : known) words.emplace_back(each.name);
+    for (const MpiName& each : mpi_names) words.emplace_back(each.name);
+    const std::string guess = nearest(name, words);
+    const std::string advice =
+        guess.empty() ? fmt::format("there are {}", names) : fmt::format("did you mean {}?", guess);
+    throw UsageError(fmt::format("there is no collective '{}'; {}", name, advice));
 }
 
 std::span<const Algorithm> algorithms(Collective what) {

@@ -10,6 +10,7 @@
 #include "coll/world_state.hpp"
 #include "loom/base/copy.hpp"
 #include "loom/coll/parameters.hpp"
+#include "loom/model/assumed.hpp"
 
 namespace loom::coll {
 namespace {
@@ -60,7 +61,7 @@ void Communicator::State::set_reproducible(bool on) {
     reproducible->group = group;
     reproducible->group.hosts = reproducible->hosts;
     reproducible->group_signature = signature(reproducible->group);
-    reproducible->charges = assumed_charges(reproducible->hosts, group.size);
+    reproducible->charges = model::assumed_charges(reproducible->hosts, group.size);
 }
 
 Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {

@@ -94,6 +94,7 @@ std::string Explanation::text() const {
                            each.predicted == never ? "?" : to_string(each.predicted));
     }
     const model::Charges& c = parameters.charges;
+    out += model::costs_line(c, origin_of(parameters)) + '\n';
     out += fmt::format("by parameters that are {}: {}\n", to_string(parameters.source), parameters.origin);
     const auto way = [&](std::string_view where, const model::WayCosts& costs) {
         out += fmt::format("  {} up to {}: {}\n", where, human_bytes(costs.limit), costs_line(costs.small));
@@ -129,6 +130,7 @@ std::string Explanation::json() const {
     }
     object["parameters"] = {{"source", to_string(parameters.source)},
                             {"origin", parameters.origin},
+                            {"costs", model::costs_line(parameters.charges, origin_of(parameters))},
                             {"text", model::to_text(parameters.charges)}};
     return object.dump();
 }

@@ -177,7 +177,7 @@ model::LocalCosts local_costs(std::size_t count) {
             asm volatile("" ::: "memory");
         },
         bytes);
-    costs.step = nanoseconds(30);
+    costs.step = model::assumed::step;
     return costs;
 }
 

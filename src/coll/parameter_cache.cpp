@@ -87,29 +87,50 @@ std::optional<std::filesystem::path> parameter_file(const std::string& key) {
     return folder / fmt::format("parameters-{:016x}.txt", digest(key));
 }
 
+namespace {
+
+// Title, what it is for, when, charges. Throws for what is damaged.
+struct KeptFile {
+    std::string about, when, charges;
+};
+
+KeptFile open_kept(const std::filesystem::path& file) {
+    const std::string text = read_file(file);
+    const std::size_t last = text.rfind("check ");
+    if (last == std::string::npos || text.substr(last) != fmt::format("check {:016x}\n", digest(text.substr(0, last))))
+        throw ParseError(file.string(), 0, "expected its own check sum in the last line");
+    Lines lines(text);
+    std::string_view first, about, when, charges;
+    lines.next(first), lines.next(about), lines.next(when), lines.next(charges);
+    if (first != title) throw ParseError(file.string(), 1, fmt::format("expected '{}'", title));
+    return {std::string(about), std::string(when), std::string(charges)};
+}
+
+}  // namespace
+
+std::optional<Parameters> read_kept_parameters(const std::filesystem::path& file) {
+    if (!read_file(file).starts_with("loomband parameters")) return {};
+    const KeptFile kept = open_kept(file);
+    return Parameters{model::parse_charges(kept.charges, {}), Parameters::Source::given,
+                      fmt::format("{}, from {}", kept.when, file.string())};
+}
+
 std::optional<Parameters> load_parameters(const std::filesystem::path& file, const std::string& key) {
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored)) return {};
     std::string why;
     try {
-        const std::string text = read_file(file);
-        const std::size_t last = text.rfind("check ");
-        if (last == std::string::npos ||
-            text.substr(last) != fmt::format("check {:016x}\n", digest(text.substr(0, last))))
-            throw ParseError(file.string(), 0, "expected its own check sum in the last line");
-        Lines lines(text);
-        std::string_view first, about, when, charges;
-        lines.next(first), lines.next(about), lines.next(when), lines.next(charges);
-        if (first != title) throw ParseError(file.string(), 1, fmt::format("expected '{}'", title));
-        if (about != "for " + key) throw ParseError(file.string(), 2, "expected this machine, transport and crowd");
-        if (when.ends_with(busy_words)) {
+        const KeptFile kept = open_kept(file);
+        if (kept.about != "for " + key)
+            throw ParseError(file.string(), 2, "expected this machine, transport and crowd");
+        if (kept.when.ends_with(busy_words)) {
             const auto age = std::filesystem::file_time_type::clock::now() - std::filesystem::last_write_time(file);
-            if (age > busy_age) throw Error(fmt::format("{}: {}", file.string(), when));
+            if (age > busy_age) throw Error(fmt::format("{}: {}", file.string(), kept.when));
         }
         Parameters parameters;
-        parameters.charges = model::parse_charges(charges, {});
+        parameters.charges = model::parse_charges(kept.charges, {});
         parameters.source = Parameters::Source::cached;
-        parameters.origin = fmt::format("{}, kept in {}", when, file.string());
+        parameters.origin = fmt::format("{}, kept in {}", kept.when, file.string());
         return parameters;
     } catch (const std::exception& error) {  // the file system's own, too
         why = error.what();

@@ -23,6 +23,9 @@ inline constexpr std::string_view busy_words = ", while others were running";
 // on standard error with LOOM_VERBOSE.
 [[nodiscard]] std::optional<Parameters> load_parameters(const std::filesystem::path& file, const std::string& key);
 
+// Of any machine, transport and age; nothing when the file is no such file. Throws ParseError for a damaged one.
+[[nodiscard]] std::optional<Parameters> read_kept_parameters(const std::filesystem::path& file);
+
 // Whole or not at all. A folder that cannot be written to is no error.
 void keep_parameters(const std::filesystem::path& file, const std::string& key, const Parameters& parameters);
 

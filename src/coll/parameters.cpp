@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
-#include <unordered_map>
-#include <utility>
 
 #include "coll/measuring.hpp"
 #include "coll/parameter_cache.hpp"
@@ -14,6 +14,7 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/base/settings.hpp"
+#include "loom/model/assumed.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/waiting.hpp"
 
@@ -59,7 +60,7 @@ Parameters put_over(Parameters parameters, const std::string& over) {
 
 Parameters assume(const transport::Transport& transport) {
     const bool crowded = transport.waiting() == transport::Waiting::yield;
-    return {assumed_charges(transport.hosts(), crowded ? transport.cores() : transport.size()),
+    return {model::assumed_charges(transport.hosts(), crowded ? transport.cores() : transport.size()),
             Parameters::Source::assumed, "nothing was measured"};
 }
 
@@ -154,7 +155,65 @@ Parameters hear(Talk& talk) {
     return from_message({reinterpret_cast<const char*>(content.data()), content.size()});
 }
 
+// All parameters of some machine, where the file has them: a job's kept ones or the JSON of `loom measure loggp`.
+std::optional<Parameters> whole_file(const std::string& path, const std::string& text) {
+    if (std::optional<Parameters> kept = read_kept_parameters(path)) return kept;
+    const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+    if (!object.is_object()) return {};
+    if (!object.contains("text") || !object["text"].is_string())
+        throw ParseError(path, 0, "expected what `loom measure loggp --json` prints, with a text of parameters");
+    const std::string said = object.value("origin", "");
+    try {
+        return Parameters{model::parse_charges(object["text"].get<std::string>(), {}), Parameters::Source::given,
+                          said + (said.empty() ? "" : ", ") + "from " + path};
+    } catch (const UsageError& error) {
+        throw ParseError(path, 0, error.what());
+    }
+}
+
+Parameters list_over(Parameters base, const std::string& list) {
+    base.charges = model::parse_charges(list, base.charges);
+    base.origin = list + " over " + origin_of(base);
+    base.source = Parameters::Source::given;
+    return base;
+}
+
+Parameters file_over(const Parameters& base, const std::string& path, const std::optional<model::Link>& link) {
+    std::string text = read_file(path);
+    if (std::optional<Parameters> whole = whole_file(path, text)) {
+        if (link && base.charges.far) whole->charges = model::with_link(whole->charges, *link);
+        return *whole;
+    }
+    std::erase_if(text, [](unsigned char c) { return c <= ' '; });
+    try {
+        return {model::parse_charges(text, base.charges), Parameters::Source::given, "from " + path};
+    } catch (const UsageError& error) {
+        throw ParseError(path, 0, error.what());
+    }
+}
+
 }  // namespace
+
+Parameters imagined_parameters(const Imagined& group) {
+    const auto ranks = static_cast<std::uint32_t>(group.hosts.size());
+    Parameters base{model::assumed_charges(group.hosts, group.cores == 0 ? ranks : group.cores),
+                    Parameters::Source::assumed, "nothing was measured"};
+    if (group.link && base.charges.far) base.charges = model::with_link(base.charges, *group.link);
+    base = put_over(base, asked().over);
+    return group.parameters.empty() ? base : read_parameters(group.parameters, base, group.link);
+}
+
+Parameters read_parameters(const std::string& text, const Parameters& base, const std::optional<model::Link>& link) {
+    std::error_code ignored;
+    if (std::filesystem::is_regular_file(text, ignored)) return file_over(base, text, link);
+    if (text.find('=') == std::string::npos)
+        throw UsageError("parameters '" + text + "': expected a list such as L=1us,copy=80ps, or a file of them");
+    return list_over(base, text);
+}
+
+std::string origin_of(const Parameters& parameters) {
+    return parameters.source == Parameters::Source::assumed ? std::string("assumed") : parameters.origin;
+}
 
 std::string_view to_string(Parameters::Source source) {
     constexpr std::string_view names[] = {"assumed", "measured", "cached", "given"};
@@ -187,50 +246,6 @@ Parameters measure_parameters(transport::Transport& transport) {
     const Parameters parameters = measure_now(talk);
     tell_all(talk, to_message(parameters));
     return parameters;
-}
-
-model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32_t cores) {
-    model::Charges charges;
-    const model::MessageCosts small{.send = nanoseconds(120),
-                                    .send_first = nanoseconds(60),
-                                    .send_byte = 100,
-                                    .latency = nanoseconds(200),
-                                    .take = nanoseconds(120),
-                                    .take_byte = 100};
-    model::MessageCosts large = small;
-    large.latency = nanoseconds(500);
-    large.take_byte = 0;
-    charges.way = {small, large, 8192, nanoseconds(500), model::Copying::by_fewer, 60};
-    charges.waits_for = model::Large::ready;
-    charges.free = 16;
-    charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
-    std::size_t most = 0;
-    bool several = false;
-    std::unordered_map<std::uint32_t, std::size_t> ranks;  // by host
-    for (const std::uint32_t host : hosts) {
-        most = std::max(most, ++ranks[host]);
-        several |= host != hosts[0];
-    }
-    if (most > cores) {
-        charges.host_cores = cores;
-        const Time turn = nanoseconds(500) * static_cast<std::int64_t>((most + cores - 1) / cores);
-        charges.way.small.latency += turn;
-        charges.way.large.latency += turn;
-        charges.way.ready += turn;
-    }
-    if (several) {
-        charges.free = 4;
-        charges.far = charges.way;
-        charges.far->copying = model::Copying::by_costs;
-        for (model::MessageCosts* costs : {&charges.far->small, &charges.far->large}) {
-            costs->latency += microseconds(5);
-            costs->gap = nanoseconds(500);
-            costs->gap_byte = 800;
-            costs->send_byte = 0;
-        }
-        charges.far->ready += microseconds(5);
-    }
-    return charges;
 }
 
 }  // namespace loom::coll

@@ -11,8 +11,7 @@ namespace loom::coll {
 
 namespace {
 
-constexpr std::uint64_t most_segments = 8;  // that are walked
-constexpr std::size_t most_kept = 256;      // operations of a schedule that is kept
+constexpr std::size_t most_kept = 256;  // operations of a schedule that is kept
 
 // value * by / of, for values below some days and `of` below some MiB.
 std::int64_t scaled(std::int64_t value, std::uint64_t by, std::uint64_t of) {
@@ -29,6 +28,19 @@ model::Charges a_message_is_one() {
 }
 
 }  // namespace
+
+std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group, const model::Charges& charges) {
+    if (!charges.cold) return 0;
+    std::uint64_t written = 0, ranks = 0;
+    for (std::uint32_t rank = 0; rank < group.size; ++rank) {
+        if (group.hosts[rank] != group.hosts[0]) continue;
+        ++ranks;
+        for (const traffic::Op& op : schedule.ops(Rank{rank}))
+            if (op.kind != traffic::OpKind::send && op.kind != traffic::OpKind::compute) written += op.amount;
+    }
+    const std::uint64_t cores = charges.host_cores != 0 ? std::min<std::uint64_t>(charges.host_cores, ranks) : ranks;
+    return 2 * (written / cores);
+}
 
 Predictor::Predictor(const Group& group, const Call& call, const model::Charges& charges)
     : group_(group), call_(call), charges_(charges), bytes_(known_bytes(call)), whole_(extent_of(group)) {}
@@ -201,22 +213,8 @@ Time Predictor::walk_one(const Algorithm& algorithm, const Tuning& tuning, const
     operations_ += schedule.size();
     last_ = std::max<std::uint64_t>(last_, schedule.size());
     const std::uint64_t times = std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1);
-    const model::Charges charges = model::for_working_set(charges_, times * working_set(schedule, group));
+    const model::Charges charges = model::for_working_set(charges_, times * working_set(schedule, group, charges_));
     return model::walk(schedule, charges, group.hosts, all->in_scratch).finish();
-}
-
-// Bytes that a core of the first host works on: what is written, and as much that is read for it.
-std::uint64_t Predictor::working_set(const traffic::Schedule& schedule, const Group& group) const {
-    if (!charges_.cold) return 0;
-    std::uint64_t written = 0, ranks = 0;
-    for (std::uint32_t rank = 0; rank < group.size; ++rank) {
-        if (group.hosts[rank] != group.hosts[0]) continue;
-        ++ranks;
-        for (const traffic::Op& op : schedule.ops(Rank{rank}))
-            if (op.kind != traffic::OpKind::send && op.kind != traffic::OpKind::compute) written += op.amount;
-    }
-    const std::uint64_t cores = charges_.host_cores != 0 ? std::min<std::uint64_t>(charges_.host_cores, ranks) : ranks;
-    return 2 * (written / cores);
 }
 
 }  // namespace loom::coll

@@ -17,6 +17,12 @@ namespace loom::coll {
 
 // Ranks of the largest groups whose schedules are all walked as they are.
 inline constexpr std::uint32_t most_walked = 8;
+inline constexpr std::uint64_t most_segments = 8;  // of a long message that are walked
+
+// Bytes that a core of the first host works on: what is written, and as much that is read for it. 0 where charges are
+// the same for all sizes.
+[[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group,
+                                        const model::Charges& charges);
 
 // What it is given must outlive it. Integers throughout, and of the call only what all ranks know: the same on every
 // rank.
@@ -77,7 +83,6 @@ private:
                                   std::uint64_t bytes);
     [[nodiscard]] Time walk_one(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,
                                 std::uint64_t bytes);
-    [[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group) const;
 
     [[nodiscard]] const Alike& alike(const Extent& extent, std::uint64_t bytes);
     [[nodiscard]] const Whole* whole_of(const Algorithm& algorithm, const Tuning& tuning, const Extent& extent,

@@ -85,14 +85,17 @@ std::string to_text(const Schedule& schedule) {
     return out;
 }
 
-Schedule as_computation(const Schedule& schedule, const LocalWork& work) {
+Schedule as_computation(const Schedule& schedule, const model::LocalCosts& costs) {
     traffic::ScheduleBuilder builder(schedule.ranks());
     for (std::uint32_t r = 0; r < schedule.ranks(); ++r) {
         const Rank rank{r};
         const OpIndex first = schedule.first(rank);
         for (Op op : schedule.ops(rank)) {
             if (op.kind == OpKind::copy || op.kind == OpKind::reduce) {
-                op.amount *= static_cast<std::uint64_t>(op.kind == OpKind::copy ? work.copy : work.reduce);
+                const std::int64_t byte = op.kind == OpKind::copy ? costs.copy : costs.reduce;
+                const auto work =
+                    op.amount * static_cast<std::uint64_t>(byte) + static_cast<std::uint64_t>(costs.step.ps);
+                op.amount = (work + 500) / 1000 * 1000;
                 op.kind = OpKind::compute;
             }
             builder.add(rank, op);

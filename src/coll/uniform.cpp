@@ -36,6 +36,8 @@ void check(const UniformShape& shape) {
     if (shape.ranks == 0) throw UsageError("a collective needs at least one rank");
     if (shape.root.value >= shape.ranks)
         throw UsageError(fmt::format("the root is rank {}, and there are {} ranks", shape.root.value, shape.ranks));
+    if (!shape.hosts.empty() && shape.hosts.size() != shape.ranks)
+        throw UsageError(fmt::format("{} hosts were given for {} ranks", shape.hosts.size(), shape.ranks));
     if (shape.element == 0 || shape.bytes % shape.element != 0)
         throw UsageError(fmt::format("{} bytes are no whole number of elements of {}", shape.bytes, shape.element));
     std::uint64_t places = 1;
@@ -51,7 +53,8 @@ void check(const UniformShape& shape) {
 UniformCall::UniformCall(const UniformShape& shape) : state_(std::make_unique<State>()) {
     check(shape);
     State& state = *state_;
-    for (std::uint32_t rank = 0; rank < shape.ranks; ++rank)
+    state.hosts = shape.hosts;
+    for (std::uint32_t rank = 0; rank < shape.ranks && shape.hosts.empty(); ++rank)
         state.hosts.push_back(shape.per_host == 0 ? 0 : rank / shape.per_host);
     state.group.size = shape.ranks;
     state.group.hosts = state.hosts;

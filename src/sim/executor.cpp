@@ -17,10 +17,11 @@ double duration(const traffic::Op& op, const LocalCosts& costs) {
         case traffic::OpKind::compute:
             return amount;
         case traffic::OpKind::send:  // inside a host it is a copy
-        case traffic::OpKind::copy:
             return amount * static_cast<double>(costs.copy);
+        case traffic::OpKind::copy:
+            return amount * static_cast<double>(costs.copy) + static_cast<double>(costs.step.ps);
         case traffic::OpKind::reduce:
-            return amount * static_cast<double>(costs.reduce);
+            return amount * static_cast<double>(costs.reduce) + static_cast<double>(costs.step.ps);
         case traffic::OpKind::receive:
             break;
     }
@@ -30,7 +31,7 @@ double duration(const traffic::Op& op, const LocalCosts& costs) {
 }  // namespace
 
 Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) : schedule_(&schedule), costs_(costs) {
-    if (costs.copy < 0 || costs.reduce < 0) throw UsageError("local costs below zero");
+    if (costs.copy < 0 || costs.reduce < 0 || costs.step.ps < 0) throw UsageError("local costs below zero");
     const std::size_t ranks = schedule.ranks();
     const std::size_t size = schedule.size();
     waits_.resize(size);
@@ -124,9 +125,9 @@ Time Executor::work(const Op& op) const {
         case OpKind::compute:
             return Time{static_cast<std::int64_t>(op.amount)};
         case OpKind::copy:
-            return Time{static_cast<std::int64_t>(op.amount) * costs_.copy};
+            return costs_.step + Time{static_cast<std::int64_t>(op.amount) * costs_.copy};
         case OpKind::reduce:
-            return Time{static_cast<std::int64_t>(op.amount) * costs_.reduce};
+            return costs_.step + Time{static_cast<std::int64_t>(op.amount) * costs_.reduce};
         default:
             return {};
     }

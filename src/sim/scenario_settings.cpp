@@ -202,6 +202,8 @@ bool take_setting(Scenario& scenario, std::string_view word, Words& words) {
         set_number(options.local.copy, words, "picoseconds a byte", 0, 1'000'000'000);
     } else if (word == "local-reduce") {
         set_number(options.local.reduce, words, "picoseconds a byte", 0, 1'000'000'000);
+    } else if (word == "local-step") {
+        options.local.step = words.time("what any copy or reduction costs");
     } else if (word == "handshake") {
         options.message.handshake = words.on_off("a handshake");
     } else {

@@ -1,10 +1,21 @@
 #include "loom/sim/simulation.hpp"
 
+#include <algorithm>
+
 #include "loom/base/error.hpp"
 #include "sim/engines.hpp"
 #include "sim/paths.hpp"
 
 namespace loom::sim {
+
+std::uint64_t count_packets(const traffic::Schedule& schedule, const fabric::Placement& placement, std::uint32_t mtu) {
+    std::uint64_t packets = 0;
+    for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank)
+        for (const traffic::Op& op : schedule.ops(Rank{rank}))
+            if (op.kind == traffic::OpKind::send && placement.hosts[rank] != placement.hosts[op.peer.value])
+                packets += std::max<std::uint64_t>(1, (op.amount + mtu - 1) / mtu);
+    return packets;
+}
 
 std::unique_ptr<Simulation> make_simulation(Level level, const Network& network, const traffic::Schedule& schedule,
                                             const Options& options) {

@@ -19,7 +19,8 @@ TEST(ModelCommand, PredictsACollective) {
     const TemporaryFolder folder;
     const std::string picture = folder.file("linear.svg");
     const Outcome done = loom_program(
-        "model predict --coll broadcast:linear --ranks 3 --bytes 1 --parameters L=1us,o=100ns,g=0ns,G=0ps "
+        "model predict --model loggp --coll broadcast:linear --ranks 3 --bytes 1 --parameters "
+        "L=1us,o=100ns,g=0ns,G=0ps "
         "--json --draw " +
         picture);
 

@@ -11,6 +11,7 @@
 #include "loom/base/error.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/world.hpp"
+#include "loom/model/assumed.hpp"
 #include "loom/model/parameters.hpp"
 #include "reference/collective_cases.hpp"
 
@@ -24,7 +25,7 @@ struct Given {
         for (std::uint32_t rank = 0; rank < ranks; ++rank) host_of[rank] = rank * hosts / ranks;
         group.size = ranks;
         group.hosts = host_of;
-        charges = assumed_charges(host_of, ranks);
+        charges = model::assumed_charges(host_of, ranks);
     }
     [[nodiscard]] std::vector<Candidate> rank(Collective what, std::uint64_t bytes) const {
         Call call;
@@ -207,7 +208,7 @@ TEST(Candidates, AreAlikeOnEveryRank) {
         const auto what = static_cast<Collective>(seed % collectives);
         const auto ranks = static_cast<std::uint32_t>(2 + seed % 7);
         const auto each = reference::random_case(seed, what, ranks);
-        const model::Charges charges = assumed_charges(each->group.hosts, 2);
+        const model::Charges charges = model::assumed_charges(each->group.hosts, 2);
         std::vector<std::string> first;
         for (std::uint32_t rank = 0; rank < ranks; ++rank) {
             Group group = each->group;

@@ -15,6 +15,7 @@
 #include "loom/base/file.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/uniform.hpp"
+#include "loom/model/assumed.hpp"
 
 namespace loom::coll {
 namespace {
@@ -28,9 +29,16 @@ struct Machine {
     model::Charges (*charges)(std::span<const std::uint32_t> hosts);
 };
 
+// A core that copies 16 GB/s.
+model::Charges with_cores(std::span<const std::uint32_t> hosts, std::uint32_t cores) {
+    model::Charges charges = model::assumed_charges(hosts, cores);
+    charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
+    return charges;
+}
+
 // Costs of the magnitude that 4 ranks measure on two cores, where a core's cache ends at 2 MiB.
 model::Charges measured_on_two_cores(std::span<const std::uint32_t> hosts) {
-    model::Charges charges = assumed_charges(hosts, 2);
+    model::Charges charges = with_cores(hosts, 2);
     charges.way.limit = 16'384;
     charges.way.small.latency = charges.way.large.latency = Time{1'400'000};
     charges.way.small.send_byte = charges.way.small.take_byte = 145;
@@ -42,8 +50,8 @@ model::Charges measured_on_two_cores(std::span<const std::uint32_t> hosts) {
 }
 
 constexpr Machine machines[] = {
-    {"a core each", [](std::span<const std::uint32_t> hosts) { return assumed_charges(hosts, 1024); }},
-    {"two cores", [](std::span<const std::uint32_t> hosts) { return assumed_charges(hosts, 2); }},
+    {"a core each", [](std::span<const std::uint32_t> hosts) { return with_cores(hosts, 1024); }},
+    {"two cores", [](std::span<const std::uint32_t> hosts) { return with_cores(hosts, 2); }},
     {"two cores with small caches", measured_on_two_cores},
 };
 constexpr Placed groups[] = {{2, 0}, {2, 1}, {3, 0}, {4, 0}, {4, 2}, {8, 0}, {8, 2}, {16, 4}, {48, 4}};

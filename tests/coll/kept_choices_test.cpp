@@ -13,6 +13,7 @@
 #include "loom/base/file.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/world.hpp"
+#include "loom/model/assumed.hpp"
 #include "loom/transport/launch.hpp"
 
 namespace loom::coll {
@@ -58,7 +59,7 @@ KeptChoices two_calls() {
 
 Parameters measured() {
     const std::uint32_t one_host[] = {0, 0, 0, 0};
-    return {assumed_charges(one_host, 2), Parameters::Source::measured, "measured at noon"};
+    return {model::assumed_charges(one_host, 2), Parameters::Source::measured, "measured at noon"};
 }
 
 TEST(KeptChoices, ComeBackFromText) {

@@ -10,6 +10,7 @@
 #include "coll/whole.hpp"
 #include "loom/coll/explain.hpp"
 #include "loom/coll/uniform.hpp"
+#include "loom/model/assumed.hpp"
 
 namespace loom::coll {
 namespace {
@@ -64,7 +65,7 @@ TEST_P(LargeGroups, GetWhatIsNearlyTheBest) {
         if (!all_is_known(what) || (ranks > 100 && is_a_twin(what))) continue;
         for (const std::uint64_t bytes : {8u, 65'536u}) {
             const UniformCall call(shape_of(what, bytes, ranks, per_host));
-            const model::Charges charges = assumed_charges(call.group().hosts, ranks);
+            const model::Charges charges = model::assumed_charges(call.group().hosts, ranks);
 
             const std::vector<Candidate> all = rank_candidates(call.group(), call.calls()[0], charges).candidates;
 
@@ -104,7 +105,7 @@ TEST(LargeGroup, ThatSharesHostsCanHaveOneRankSpeakForEach) {
     const UniformCall call(shape_of(Collective::barrier, 0, 256, 4));
 
     const std::vector<Candidate> all =
-        rank_candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 256)).candidates;
+        rank_candidates(call.group(), call.calls()[0], model::assumed_charges(call.group().hosts, 256)).candidates;
 
     EXPECT_EQ(all.front().algorithm->name, "hierarchical");
     for (const Candidate& each : all) EXPECT_NE(each.predicted, never) << each.algorithm->name;
@@ -117,7 +118,7 @@ TEST(LargeGroup, IsSketchedBySmallerOnesOfItsKind) {
         for (const Collective what : {Collective::barrier, Collective::broadcast, Collective::allreduce,
                                       Collective::alltoall, Collective::allgather}) {
             const UniformCall call(shape_of(what, 1024, 128, per_host));
-            const model::Charges charges = assumed_charges(call.group().hosts, 128);
+            const model::Charges charges = model::assumed_charges(call.group().hosts, 128);
 
             for (const Candidate& each : rank_candidates(call.group(), call.calls()[0], charges).candidates) {
                 if (each.walked || each.tuning.segment != 0) continue;
@@ -135,7 +136,7 @@ TEST(LargeGroup, IsNotWalkedWhole) {
     const UniformCall call(shape_of(Collective::allreduce, 65'536, 2048, 8));
 
     const std::vector<Candidate> all =
-        rank_candidates(call.group(), call.calls()[0], assumed_charges(call.group().hosts, 2048)).candidates;
+        rank_candidates(call.group(), call.calls()[0], model::assumed_charges(call.group().hosts, 2048)).candidates;
 
     EXPECT_GT(std::count_if(all.begin(), all.end(), [](const Candidate& each) { return !each.walked; }), 3);
     for (const Candidate& each : all) {

@@ -13,6 +13,7 @@
 #include "coll/parameter_cache.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/model/assumed.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
@@ -79,7 +80,7 @@ TEST(Parameters, AreKeptForTheNextJob) {
     const fs::path file = *parameter_file(key);
     EXPECT_FALSE(load_parameters(file, key));
     const std::vector<std::uint32_t> hosts(4);
-    const Parameters measured{assumed_charges(hosts, 2), Parameters::Source::measured, "measured at noon"};
+    const Parameters measured{model::assumed_charges(hosts, 2), Parameters::Source::measured, "measured at noon"};
 
     keep_parameters(file, key, measured);
     const std::optional<Parameters> kept = load_parameters(file, key);
@@ -97,7 +98,7 @@ TEST(Parameters, MeasuredWhileOthersRanAreKeptForTenMinutes) {
     const fs::path file = *parameter_file("a machine");
     const std::vector<std::uint32_t> hosts(1);
     const auto kept_for = [&](const std::string& origin, std::chrono::minutes age) {
-        keep_parameters(file, "a machine", {assumed_charges(hosts, 1), Parameters::Source::measured, origin});
+        keep_parameters(file, "a machine", {model::assumed_charges(hosts, 1), Parameters::Source::measured, origin});
         fs::last_write_time(file, fs::file_time_type::clock::now() - age);
         return load_parameters(file, "a machine").has_value();
     };
@@ -165,7 +166,7 @@ TEST(Parameters, OfAnotherMachineOrADamagedFileAreNotTaken) {
     const Variable cache("LOOM_CACHE", folder.path().string());
     const fs::path file = *parameter_file("a machine");
     const std::vector<std::uint32_t> hosts(1);
-    keep_parameters(file, "a machine", {assumed_charges(hosts, 1), Parameters::Source::measured, "at noon"});
+    keep_parameters(file, "a machine", {model::assumed_charges(hosts, 1), Parameters::Source::measured, "at noon"});
     const std::string text = read_file(file);
 
     EXPECT_FALSE(load_parameters(file, "another machine"));
@@ -191,7 +192,7 @@ TEST(Parameters, AFolderThatCannotBeWrittenIsNoError) {
     const std::vector<std::uint32_t> hosts(1);
     const fs::path file = "/proc/no such folder/parameters.txt";
 
-    EXPECT_NO_THROW(keep_parameters(file, "x", {assumed_charges(hosts, 1), Parameters::Source::measured, ""}));
+    EXPECT_NO_THROW(keep_parameters(file, "x", {model::assumed_charges(hosts, 1), Parameters::Source::measured, ""}));
 
     EXPECT_FALSE(load_parameters(file, "x"));
 }
@@ -230,7 +231,7 @@ TEST(Parameters, ThatCannotBeReadAreAnErrorOnEveryRank) {
 TEST(Parameters, ThatAreAssumedKnowOfACrowd) {
     const std::vector<std::uint32_t> hosts(8);
 
-    const model::Charges alone = assumed_charges(hosts, 8), crowd = assumed_charges(hosts, 2);
+    const model::Charges alone = model::assumed_charges(hosts, 8), crowd = model::assumed_charges(hosts, 2);
 
     EXPECT_EQ(alone.host_cores, 0u);
     EXPECT_EQ(crowd.host_cores, 2u);

@@ -12,6 +12,7 @@
 #include "loom/coll/explain.hpp"
 #include "loom/coll/parameters.hpp"
 #include "loom/coll/uniform.hpp"
+#include "loom/model/assumed.hpp"
 
 namespace loom::coll {
 namespace {
@@ -48,9 +49,16 @@ std::string name_of(const Candidate& candidate) {
     return describe(candidate.algorithm->name, candidate.tuning);
 }
 
+// The cases are calls whose best algorithms are near each other with a core that copies 16 GB/s.
+model::Charges charges_of(const UniformCall& call, std::uint32_t cores) {
+    model::Charges charges = model::assumed_charges(call.group().hosts, cores);
+    charges.local = {.copy = 60, .reduce = 120, .step = nanoseconds(30)};
+    return charges;
+}
+
 class PreferenceRule : public testing::TestWithParam<Case> {
 protected:
-    PreferenceRule() : call_(call_of(GetParam())), charges_(assumed_charges(call_.group().hosts, GetParam().cores)) {}
+    PreferenceRule() : call_(call_of(GetParam())), charges_(charges_of(call_, GetParam().cores)) {}
 
     UniformCall call_;
     model::Charges charges_;
@@ -104,7 +112,7 @@ TEST(Preferences, HaveANameAReasonAFigureAndACaseEach) {
 
 TEST(Preferences, LeaveTheQuickestWhereNoneApplies) {
     const UniformCall call = call_of({"", Collective::broadcast, 8, 4, enough, "", ""});
-    const model::Charges charges = assumed_charges(call.group().hosts, enough);
+    const model::Charges charges = model::assumed_charges(call.group().hosts, enough);
     Predictor predictor(call.group(), call.calls()[0], charges);
     std::vector<Candidate> all = candidates(predictor);
     const std::string quickest = name_of(all.front());

@@ -33,12 +33,13 @@ TEST(Show, makes_copies_and_reductions_into_work) {
     const auto copied = writer.copy(input(), output(), 10);
     writer.reduce(input(), output(), 10, {copied});
 
-    const traffic::Schedule plain = as_computation(writer.finish().schedule, {3, 7});
+    const traffic::Schedule plain =
+        as_computation(writer.finish().schedule, {.copy = 310, .reduce = 740, .step = Time{}});
 
     EXPECT_EQ(to_text(plain),
               "rank 0 of 1\n"
-              "    0  compute 30 ps\n"
-              "    1  compute 70 ps, after 0\n");
+              "    0  compute 3 ns\n"
+              "    1  compute 7 ns, after 0\n");
 }
 
 TEST(Uniform, every_collective_has_calls_that_its_algorithms_take) {

@@ -81,6 +81,7 @@ const std::map<std::string, std::string> small_questions{
     {"coll show", "barrier -n 4"},
     {"coll export", "barrier -n 4 --goal barrier.goal"},
     {"coll explain", "barrier -n 2"},
+    {"predict", "barrier --fabric tree.json --tables tree.lft"},
     {"measure loggp", "-n 2"},
     {"model predict", "--coll barrier --ranks 4"},
     {"model plot", "--coll barrier --ranks 4 -o barrier.svg"},

@@ -161,8 +161,9 @@ private:
         if (!both_free(event, free, Time{})) return;
         const auto amount = static_cast<std::int64_t>(op.amount);
         free = event.time + Time{op.kind == traffic::OpKind::compute ? amount
-                                 : op.kind == traffic::OpKind::copy  ? amount * options_.local.copy
-                                                                     : amount * options_.local.reduce};
+                                 : op.kind == traffic::OpKind::copy
+                                     ? options_.local.step.ps + amount * options_.local.copy
+                                     : options_.local.step.ps + amount * options_.local.reduce};
         const Time end = free;
         release(event.op, true, event.time);
         complete(event.op, end);

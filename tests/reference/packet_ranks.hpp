@@ -118,8 +118,9 @@ private:
                 const auto amount = static_cast<std::int64_t>(op.amount);
                 std::int64_t& free = core_free_[{rank(index), op.cpu}];
                 free = std::max(free, now) + (op.kind == traffic::OpKind::compute ? amount
-                                              : op.kind == traffic::OpKind::copy  ? amount * costs_.copy
-                                                                                  : amount * costs_.reduce);
+                                              : op.kind == traffic::OpKind::copy
+                                                  ? costs_.step.ps + amount * costs_.copy
+                                                  : costs_.step.ps + amount * costs_.reduce);
                 if (free == now)
                     complete(index, now, ready);
                 else

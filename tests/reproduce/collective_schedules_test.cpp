@@ -40,7 +40,7 @@ std::uint64_t sends(const traffic::Schedule& schedule) {
 
 TEST(CollectiveSchedules, are_played_to_their_end_with_and_without_words_for_copies) {
     each_schedule(12, 4096, [](const Algorithm& algorithm, const traffic::Schedule& schedule) {
-        const traffic::Schedule plain = as_computation(schedule, {100, 200});
+        const traffic::Schedule plain = as_computation(schedule, model::LocalCosts{});
 
         for (const traffic::Schedule* played : {&schedule, &plain}) {
             const auto simulation = sim::make_simulation(sim::Level::message, {}, *played, {});
@@ -53,7 +53,7 @@ TEST(CollectiveSchedules, are_played_to_their_end_with_and_without_words_for_cop
 
 TEST(CollectiveSchedules, survive_being_written_as_goal) {
     each_schedule(6, 1024, [](const Algorithm& algorithm, const traffic::Schedule& schedule) {
-        const traffic::Schedule plain = as_computation(schedule);
+        const traffic::Schedule plain = as_computation(schedule, model::LocalCosts{});
         std::ostringstream text;
         traffic::write_goal(plain, text);
 

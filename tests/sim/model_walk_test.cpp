@@ -21,12 +21,12 @@ TEST_P(BothEngines, EndEveryRankAtTheSameTime) {
                                       .G = 1000 * random.below(3),
                                       .O = 1000 * random.below(2),
                                       .S = 20};
+        options.local.step = nanoseconds(random.below(3));
         const auto simulation = make_message_simulation(schedule, options);
         const State state = simulation->advance(never);
 
-        const model::Prediction prediction = model::walk(
-            schedule,
-            model::charges(options.message.parameters, {.copy = options.local.copy, .reduce = options.local.reduce}));
+        const model::Prediction prediction =
+            model::walk(schedule, model::charges(options.message.parameters, options.local));
 
         ASSERT_EQ(prediction.finished, state == State::finished) << seed;
         ASSERT_EQ(prediction.ends, simulation->rank_ends()) << seed;

@@ -189,7 +189,8 @@ inline std::unique_ptr<PacketCase> draw_case(std::uint64_t seed) {
     else if (random.below(4) == 0)  // the two together are refused
         o.buffer_use = BufferUse::per_output;
     if (random.below(2) == 0) o.counter_tick = Time{1 + random.below(100'000)};
-    if (random.below(2) == 0) made->options.local = {random.below(1'000), random.below(1'000)};
+    if (random.below(2) == 0)
+        made->options.local = {random.below(1'000), random.below(1'000), nanoseconds(random.below(50))};
     made->schedule = draw_schedule(random, ranks, 1 + o.mtu * (1 + random.below(12)));
     return made;
 }

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "loom/model/assumed.hpp"
 #include "loom/model/walk.hpp"
 #include "loom/transport/transport.hpp"
 
@@ -40,8 +43,24 @@ struct Parameters {
 // The same without looking for anything: measures now.
 [[nodiscard]] Parameters measure_parameters(transport::Transport& transport);
 
-// What is charged where nobody measured: a host of some years ago. With more ranks than cores on a host, dependencies
-// cost turns of the others.
-[[nodiscard]] model::Charges assumed_charges(std::span<const std::uint32_t> hosts, std::uint32_t cores);
+// For groups that need not exist: where they are, and what is known of it.
+struct Imagined {
+    std::span<const std::uint32_t> hosts;  // by rank
+    std::uint32_t cores = 0;               // of a host; 0: one for each rank
+    std::optional<model::Link> link = {};  // between hosts
+    std::string parameters = {};           // see below; empty: assumed
+};
+
+// What model::assumed_charges and the link have, LOOM_COLL_PARAMETERS over it, and `parameters` over that: a list as
+// model::parse_charges reads it or a file, which is one that jobs keep (LOOM_CACHE), what `loom measure loggp --json`
+// printed, or such a list. Between hosts L, g and G are the link's unless a list says otherwise. Throws UsageError,
+// ParseError and IoError.
+[[nodiscard]] Parameters imagined_parameters(const Imagined& group);
+// The last part of it: `text` over `base`, a link between hosts kept as the base has it.
+[[nodiscard]] Parameters read_parameters(const std::string& text, const Parameters& base,
+                                         const std::optional<model::Link>& link = {});
+
+// "assumed", "measured 2026-11-16 10:00 UTC", "from costs.txt": what model::costs_line has in brackets.
+[[nodiscard]] std::string origin_of(const Parameters& parameters);
 
 }  // namespace loom::coll

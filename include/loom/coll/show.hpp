@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loom/coll/plan.hpp"
+#include "loom/model/loggp.hpp"
 #include "loom/traffic/schedule.hpp"
 
 namespace loom::coll {
@@ -19,14 +20,9 @@ namespace loom::coll {
 // The operations of all ranks, without places.
 [[nodiscard]] std::string to_text(const traffic::Schedule& schedule);
 
-// What copies and reductions cost, in picoseconds a byte.
-struct LocalWork {
-    std::int64_t copy = 0;
-    std::int64_t reduce = 0;
-};
-
-// The same schedule with copies and reductions as computations: what GOAL has words for. A copy that costs nothing
-// stays as an empty computation, so that operations keep their numbers. Linear.
-[[nodiscard]] traffic::Schedule as_computation(const traffic::Schedule& schedule, const LocalWork& work = {});
+// The same schedule with copies and reductions as computations, in whole nanoseconds: what GOAL has words for, so that
+// a file of it takes exactly as long. A copy that costs nothing stays as an empty computation, so that operations keep
+// their numbers. Linear.
+[[nodiscard]] traffic::Schedule as_computation(const traffic::Schedule& schedule, const model::LocalCosts& costs);
 
 }  // namespace loom::coll

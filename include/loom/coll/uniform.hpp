@@ -19,8 +19,9 @@ struct UniformShape {
     Rank root;
     bool commutative = true;
     bool in_place = false;
-    std::uint32_t per_host = 0;  // ranks on each host, one after another; 0: all on one
-    Grid grid;                   // of the neighbour operations; closed and near-square in two dimensions if empty
+    std::uint32_t per_host = 0;        // ranks on each host, one after another; 0: all on one
+    std::vector<std::uint32_t> hosts;  // instead, by rank, numbered in the order of first appearance
+    Grid grid;                         // of the neighbour operations; closed and near-square in two dimensions if empty
 };
 
 // Keeps what its calls point to; may be moved.

@@ -4,13 +4,14 @@
 #include <cstdint>
 
 #include "loom/base/time.hpp"
+#include "loom/model/assumptions.hpp"
 
 namespace loom::model {
 
 // What work on a rank itself costs its core. Per-byte costs are in picoseconds, which 1 GB/s makes 1,000.
 struct LocalCosts {
-    std::int64_t copy = 100;
-    std::int64_t reduce = 200;
+    std::int64_t copy = assumed::copy;
+    std::int64_t reduce = assumed::reduce;
     Time step{};  // of every copy and reduce, whatever its length
     friend bool operator==(const LocalCosts&, const LocalCosts&) = default;
 };

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "loom/base/time.hpp"
+#include "loom/model/assumptions.hpp"
 #include "loom/model/loggops.hpp"
+#include "loom/model/loggp.hpp"
 
 namespace loom::sim {
 
@@ -92,9 +94,9 @@ enum class BufferUse : std::uint8_t {
 struct PacketOptions {
     std::uint32_t mtu = 2048;                             // payload: 256, 512, 1024, 2048 or 4096
     std::uint32_t buffer_bytes = 32 * 1024;               // of each (input port, lane); at least two packets
-    Time cable_delay = nanoseconds(50);                   // each way; 5 ns a metre
-    Time switch_delay = nanoseconds(100);                 // from head in to head out, uncontended
-    Time host_delay = nanoseconds(200);                   // from posting to the wire, and from the wire to completion
+    Time cable_delay = model::assumed::cable_delay;       // each way; 5 ns a metre
+    Time switch_delay = model::assumed::switch_delay;     // from head in to head out, uncontended
+    Time host_delay = model::assumed::host_delay;         // from posting to the wire, and from the wire to completion
     Time counter_tick = nanoseconds(22);                  // unit of xmit_wait and xmit_cong_time
     unsigned lanes = 0;                                   // data lanes in use; 0: as many as tables and mapping need
     std::array<std::uint8_t, service_levels> sl_to_vl{};  // all 0; with tables that have lanes, those are used
@@ -110,16 +112,12 @@ struct PacketOptions {
 
 struct FlowOptions {
     LidChoice lids = LidChoice::first;
-    Time cable_delay = nanoseconds(50);
-    Time switch_delay = nanoseconds(100);
-    Time host_delay = nanoseconds(200);
+    Time cable_delay = model::assumed::cable_delay;
+    Time switch_delay = model::assumed::switch_delay;
+    Time host_delay = model::assumed::host_delay;
 };
 
-// What local operations cost a core, in picoseconds a byte.
-struct LocalCosts {
-    std::int64_t copy = 100;
-    std::int64_t reduce = 200;
-};
+using model::LocalCosts;
 
 struct MessageOptions {
     model::LogGops parameters;

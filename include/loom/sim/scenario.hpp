@@ -55,6 +55,12 @@ struct SaidLine {
     Source source;
 };
 
+[[nodiscard]] inline Options with_assumed_costs() {
+    Options options;
+    options.local.step = model::assumed::step;
+    return options;
+}
+
 struct Scenario {
     std::string title;
     std::filesystem::path folder;  // files named below are relative to it
@@ -79,7 +85,7 @@ struct Scenario {
     std::size_t ranks = 0;  // of a pattern or schedule; 0: as many as there are hosts
 
     Level level = Level::packet;
-    Options options;
+    Options options = with_assumed_costs();  // what model/assumptions.hpp has, unless a line says otherwise
     std::optional<Time> until;
     std::optional<Time> sample;  // between samples, above 0; nothing: as RecordOptions
     std::vector<PortName> watch;

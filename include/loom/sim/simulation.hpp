@@ -79,6 +79,10 @@ public:
     [[nodiscard]] virtual std::vector<std::string> trouble() const = 0;
 };
 
+// What the packet level would have to play: the packets of all messages that leave their host. One pass.
+[[nodiscard]] std::uint64_t count_packets(const traffic::Schedule& schedule, const fabric::Placement& placement,
+                                          std::uint32_t mtu);
+
 // The schedule must outlive the simulation. `network` may be empty for Level::message. Throws UsageError for options
 // that make no sense and Error for a schedule, placement and network that do not belong together (a pair that the
 // tables do not connect, named).

@@ -97,7 +97,7 @@ Time play(const traffic::Schedule& schedule, const model::LocalCosts& local) {
     const routing::SwitchGraph graph(fabric);
     const routing::Tables tables = routing::find_engine("dmodk").route(graph, {}).tables;
     sim::Options options;
-    options.local = {local.copy, local.reduce};
+    options.local = local;
     const auto simulation =
         sim::make_simulation(sim::Level::packet, {&graph, &tables, fabric::place_in_order(fabric)}, schedule, options);
     (void)simulation->advance(never);

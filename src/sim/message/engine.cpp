@@ -52,7 +52,8 @@ MessageEngine<Places>::MessageEngine(const traffic::Schedule& schedule, const Op
 template <class Places>
 void MessageEngine<Places>::check_length(const Options& options) const {
     const auto& p = options.message.parameters;
-    if (p.L.ps < 0 || p.o.ps < 0 || p.g.ps < 0 || p.G < 0 || p.O < 0 || local_.copy < 0 || local_.reduce < 0)
+    if (p.L.ps < 0 || p.o.ps < 0 || p.g.ps < 0 || p.G < 0 || p.O < 0 || local_.copy < 0 || local_.reduce < 0 ||
+        local_.step.ps < 0)
         throw UsageError("parameters of LogGOPS and costs of local operations must not be negative");
     double length = 0;
     double events = 0;
@@ -71,7 +72,8 @@ void MessageEngine<Places>::check_length(const Options& options) const {
             default:
                 length += op.kind == OpKind::compute
                               ? amount
-                              : amount * static_cast<double>(op.kind == OpKind::copy ? local_.copy : local_.reduce);
+                              : static_cast<double>(local_.step.ps) +
+                                    amount * static_cast<double>(op.kind == OpKind::copy ? local_.copy : local_.reduce);
                 events += 1;
         }
     }
@@ -90,7 +92,7 @@ template <class Places>
 Time MessageEngine<Places>::local_cost(const Op& op) const {
     const auto amount = static_cast<std::int64_t>(op.amount);
     if (op.kind == OpKind::compute) return Time{amount};
-    return Time{amount * (op.kind == OpKind::copy ? local_.copy : local_.reduce)};
+    return local_.step + Time{amount * (op.kind == OpKind::copy ? local_.copy : local_.reduce)};
 }
 
 template <class Places>
