@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <utility>
 
@@ -18,6 +19,11 @@ namespace {
 //
 // How long the thread sleeps on the transport at most: the time after which a loss that nothing announces is found.
 constexpr std::chrono::microseconds longest_sleep{10'000};
+
+// How long a rank that never waits goes without a look, and how many looks it takes then: a transport asks who is gone
+// at one in so many.
+constexpr std::uint64_t between_looks_ns = 20'000'000;
+constexpr std::uint32_t looks_for_losses = 32;
 
 // Bytes to move from which on to wake the thread is less than to move them. Not only those that can be sent at once:
 // who starts also takes what has come meanwhile, and does what waited for it.
@@ -62,10 +68,22 @@ void World::State::start(Execution& execution) {
     const Program& program = execution.prepared().program;
     if (!thread_on || !spare_core || helpers != 0 || program.multicast || program.moved < worth_handing_over) {
         if (thread_dreams && !std::exchange(hushed, true)) transport.hush(true);
-        return engine.start(execution);
+        engine.start(execution);
+        if (execution.finished()) look_now_and_then();
+        return;
     }
     ++left_to_thread;
     engine.hand_over(execution);
+}
+
+void World::State::look_now_and_then() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    const std::uint64_t now_ns =
+        static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+    if (now_ns - looked_at_ns < between_looks_ns) return;
+    looked_at_ns = now_ns;
+    for (std::uint32_t look = 0; look < looks_for_losses; ++look) (void)transport.progress();
 }
 
 void World::State::set_events(bool on) {

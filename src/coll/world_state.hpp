@@ -55,6 +55,10 @@ struct World::State {
     bool poll();
     // The same of a program; what finds nothing takes time where time is virtual.
     bool poll_and_pass_time();
+    // A rank whose operations all end as they begin, as those that only send do, never waits: it looks now and then, or
+    // it would not hear of a loss. Costs a coarse look at the clock.
+    void look_now_and_then();
+    std::uint64_t looked_at_ns = 0;
     // One look, for users who look again and again. Where cores are too few, some looks in vain give the core away.
     void poll_for_test();
     std::uint32_t fruitless_tests = 0;

@@ -1,7 +1,8 @@
 // losses: how long it takes until every rank knows that another was killed in the midst of collectives.
-//   losses [--rounds N] [--ranks N]
+//   losses [--rounds N] [--ranks N] [--compute MICROSECONDS]
 // For each way of making progress, operation, and rank that is killed, N jobs, each a few processes on the software
-// HCA. The time is that from the kill to the error of the last rank that is left.
+// HCA. The time is that from the kill to the error of the last rank that is left. Between two operations ranks may
+// compute; with `compute` the operations before the loss are few, so that no rank is far ahead of the others.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -57,7 +58,7 @@ void add_doubles(const void*, const std::byte* in, std::byte* inout, std::uint64
 // Goes on until it hears of the loss. (Where another rank heard of it first and is on its way out, that one may be
 // named.) The buffers must stay until the world is closed.
 void collect_until_lost(coll::World& world, const Operation& operation, Rank victim, Shared& shared,
-                        std::vector<double>& in, std::vector<double>& out) {
+                        std::vector<double>& in, std::vector<double>& out, std::chrono::microseconds compute) {
     const coll::Reduction sum{add_doubles, nullptr, sizeof(double), true};
     coll::Call call;
     call.what = operation.what;
@@ -65,7 +66,10 @@ void collect_until_lost(coll::World& world, const Operation& operation, Rank vic
     const coll::Communicator everyone = world.communicator();
     try {
         for (int i = 0;; ++i) {
-            if (world.rank() == victim && i == 200) {
+            const auto until = Clock::now() + compute;
+            while (Clock::now() < until) {
+            }
+            if (world.rank() == victim && i == (compute.count() == 0 ? 200 : 20)) {
                 shared.killed_at = now_ns();
                 raise(SIGKILL);
             }
@@ -80,8 +84,8 @@ void collect_until_lost(coll::World& world, const Operation& operation, Rank vic
 }
 
 // Milliseconds; below zero when somebody heard something else.
-double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& operation, Rank victim,
-                 Shared& shared) {
+double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& operation, Rank victim, Shared& shared,
+                 std::chrono::microseconds compute) {
     new (&shared) Shared;
     transport::Launch job;
     job.ranks = ranks;
@@ -90,7 +94,7 @@ double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& 
         const auto world = coll::World::open();
         world->set_progress(progress);
         std::vector<double> in(operation.bytes * ranks / sizeof(double) + 1, 1.0), out(in.size());
-        collect_until_lost(*world, operation, victim, shared, in, out);
+        collect_until_lost(*world, operation, victim, shared, in, out, compute);
         world->close();
         return 0;
     };
@@ -105,7 +109,7 @@ double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& 
     return static_cast<double>(last - shared.killed_at) * 1e-6;
 }
 
-int measure(std::uint32_t ranks, std::uint32_t rounds) {
+int measure(std::uint32_t ranks, std::uint32_t rounds, std::chrono::microseconds compute) {
     void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw Error("no shared memory");
     Shared& shared = *new (memory) Shared;
@@ -117,7 +121,7 @@ int measure(std::uint32_t ranks, std::uint32_t rounds) {
             for (const Rank victim : {Rank{0}, Rank{ranks - 1}}) {
                 std::vector<double> times;
                 for (std::uint32_t i = 0; i < rounds; ++i)
-                    times.push_back(one_round(ranks, progress, operation, victim, shared));
+                    times.push_back(one_round(ranks, progress, operation, victim, shared, compute));
                 std::sort(times.begin(), times.end());
                 all_heard &= times.front() >= 0;
                 fmt::print("{:<18} {:<8} {:<6} {:>10.1f} {:>10.1f}{}\n", operation.name,
@@ -134,12 +138,13 @@ int measure(std::uint32_t ranks, std::uint32_t rounds) {
 
 int main(int argc, char** argv) {
     CLI::App app("how long it takes until every rank knows of a loss");
-    std::uint32_t rounds = 200, ranks = 4;
+    std::uint32_t rounds = 200, ranks = 4, compute = 0;
     app.add_option("--rounds", rounds, "jobs for each row")->check(CLI::Range(1, 100000));
     app.add_option("--ranks", ranks, "processes")->check(CLI::Range(2, 64));
+    app.add_option("--compute", compute, "microseconds between two operations")->check(CLI::Range(0, 100000));
     CLI11_PARSE(app, argc, argv);
     try {
-        return measure(ranks, rounds);
+        return measure(ranks, rounds, std::chrono::microseconds(compute));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "losses: %s\n", error.what());
         return 2;
