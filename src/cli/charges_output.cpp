@@ -70,8 +70,8 @@ void print_charges(const model::Charges& charges) {
     fmt::print("\nf = {} messages at once; a copy {} ps/B, a reduction {} ps/B\n", charges.free, charges.local.copy,
                charges.local.reduce);
     if (charges.host_cores != 0)
-        fmt::print("the ranks of a host share {} core{}: L is with the turns of others in it\n", charges.host_cores,
-                   charges.host_cores == 1 ? "" : "s");
+        fmt::print("the ranks of a host share {}: L is with the turns of others in it\n",
+                   counted(charges.host_cores, "core", "cores"));
 }
 
 }  // namespace loom::cli

@@ -29,7 +29,7 @@ Communicator derive(Communicator::State& parent, Members members, std::vector<Ne
     const std::uint32_t context = parent.agree_on_context();
     Communicator made(parent.world.add(std::make_unique<Communicator::State>(parent.world, std::move(members), context,
                                                                              std::move(neighbours), std::move(grid))));
-    parent.give_up_context(context);
+    parent.world.give_up_context(context);
     return made;
 }
 
@@ -136,31 +136,15 @@ void Communicator::State::exchange(std::span<const std::byte> mine, std::span<st
 std::uint32_t Communicator::State::agree_on_context() {
     std::uint32_t floor = first_context;
     while (floor < contexts) {
-        std::uint32_t proposal = floor;
-        {
-            const World::State::Hold hold(world);
-            while (world.contexts_in_use.contains(proposal)) ++proposal;
-        }
-        const auto proposals = exchange_all(*this, proposal);
+        const auto proposals = exchange_all(*this, world.free_context(floor));
         const std::uint32_t agreed = *std::max_element(proposals.begin(), proposals.end());
-        bool is_free = false;
-        {
-            const World::State::Hold hold(world);
-            is_free = agreed < contexts && !world.contexts_in_use.contains(agreed);
-            if (is_free) world.contexts_in_use.insert(agreed);
-        }
+        const bool is_free = world.take_context(agreed);
         const auto free_at = exchange_all(*this, static_cast<std::uint8_t>(is_free));
         if (std::all_of(free_at.begin(), free_at.end(), [](std::uint8_t at) { return at != 0; })) return agreed;
-        if (is_free) give_up_context(agreed);
+        if (is_free) world.give_up_context(agreed);
         floor = agreed + 1;
     }
-    throw Error("there are too many communicators: all " + std::to_string(contexts - first_context) +
-                " contexts are in use");
-}
-
-void Communicator::State::give_up_context(std::uint32_t number) {
-    const World::State::Hold hold(world);
-    world.contexts_in_use.erase(world.contexts_in_use.find(number));
+    World::State::refuse_more_communicators();
 }
 
 Explanation Communicator::explain(const Call& call, const Choice* choice) const {
@@ -285,7 +269,7 @@ std::optional<Communicator> Communicator::split(std::optional<std::uint32_t> col
     std::stable_sort(all.begin(), all.end(), [](const Wish& a, const Wish& b) { return a.key < b.key; });
     if (!colour) {
         // Its proposals and its contexts in use count all the same: the others ask it.
-        state_->give_up_context(state_->agree_on_context());
+        state_->world.give_up_context(state_->agree_on_context());
         return {};
     }
     std::vector<Rank> members;

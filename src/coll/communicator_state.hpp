@@ -57,9 +57,8 @@ struct Communicator::State {
     [[nodiscard]] std::uint64_t message_tag() const { return tag_of(message_sequence); }
     // Of the ranks given by everyone's `mine`, in the order of ranks.
     void exchange(std::span<const std::byte> mine, std::span<std::byte> all);
-    // Agreed with all others: a context that none of us uses. It counts as used until it is given up.
+    // Agreed with all others: a context that none of us uses. It counts as used until the world gives it up.
     [[nodiscard]] std::uint32_t agree_on_context();
-    void give_up_context(std::uint32_t number);
 
     World::State& world;
     Members members;

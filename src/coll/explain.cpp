@@ -48,7 +48,7 @@ std::string costs_line(const model::MessageCosts& m) {
 std::string describe(std::string_view algorithm, const Tuning& tuning) {
     std::string text(algorithm);
     if (tuning.segment != 0) text += fmt::format(", segments of {}", human_bytes(tuning.segment));
-    if (tuning.ways != 0) text += fmt::format(", {} way{}", tuning.ways, tuning.ways == 1 ? "" : "s");
+    if (tuning.ways != 0) text += ", " + counted(tuning.ways, "way", "ways");
     return text;
 }
 
@@ -81,7 +81,7 @@ Explanation explain(const Group& group, const Call& call, const Parameters& para
 
 std::string Explanation::text() const {
     std::string out =
-        fmt::format("{} of {} on {} rank{}", to_string(what), human_bytes(bytes), ranks, ranks == 1 ? "" : "s");
+        fmt::format("{} of {} on {}", to_string(what), human_bytes(bytes), counted(ranks, "rank", "ranks"));
     if (hosts > 1) out += fmt::format(" of {} hosts", hosts);
     out += fmt::format(": {} ({}{}{})\n", describe(algorithm, tuning), rule, rule.empty() ? "" : ": ", why);
     if (judged != bytes && what != Collective::barrier)
@@ -103,9 +103,8 @@ std::string Explanation::text() const {
     way(c.far ? "inside a host" : "messages", c.way);
     if (c.far) way("between hosts", *c.far);
     out += fmt::format("  f {}, copy {} ps/B, reduce {} ps/B", c.free, c.local.copy, c.local.reduce);
-    out += c.host_cores == 0
-               ? "\n"
-               : fmt::format(", {} core{} for all ranks of a host\n", c.host_cores, c.host_cores == 1 ? "" : "s");
+    out += c.host_cores == 0 ? "\n"
+                             : fmt::format(", {} for all ranks of a host\n", counted(c.host_cores, "core", "cores"));
     return out;
 }
 

@@ -11,6 +11,7 @@
 #include "coll/world_state.hpp"
 #include "loom/base/scheduling.hpp"
 #include "loom/base/settings.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom::coll {
 namespace {
@@ -160,8 +161,7 @@ void World::State::stop_thread() {
 
 ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::uint32_t ranks) {
     const std::uint32_t cores = here.together;
-    const std::string text = std::to_string(ranks_here) + (ranks_here == 1 ? " rank" : " ranks") + " on " +
-                             std::to_string(cores) + (cores == 1 ? " core" : " cores");
+    const std::string text = counted(ranks_here, "rank", "ranks") + " on " + counted(cores, "core", "cores");
     if (ranks == 1) return {Progress::manual, text + ": there is nobody to wait for"};
     if (ranks_here >= cores) return {Progress::manual, text + " leave none for a thread"};
     if (here.own == 1)

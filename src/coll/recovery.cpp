@@ -179,33 +179,22 @@ Communicator Communicator::shrink() const {
     World::State& world = state_->world;
     std::uint32_t floor = first_context;
     while (floor < contexts) {
-        std::uint32_t proposal = floor;
-        {
-            const World::State::Hold hold(world);
-            while (world.contexts_in_use.contains(proposal)) ++proposal;
-        }
-        const auto found = Flood(*state_, {.most = proposal, .lost = {}}).run();
+        const auto found = Flood(*state_, {.most = world.free_context(floor), .lost = {}}).run();
         const auto agreed = static_cast<std::uint32_t>(found.most);
-        bool is_free = false;
-        {
-            const World::State::Hold hold(world);
-            is_free = agreed < contexts && !world.contexts_in_use.contains(agreed);
-            if (is_free) world.contexts_in_use.insert(agreed);
-        }
+        const bool is_free = world.take_context(agreed);
         const auto left = Flood(*state_, {.all_bits = is_free ? 1u : 0u, .lost = {}}).run();
         if (left.all_bits != 0) {
             std::vector<Rank> members;
             for (std::size_t i = 0; i < state_->members.size(); ++i)
                 if ((left.lost[i / 64] >> i % 64 & 1) == 0) members.push_back(state_->members[i]);
             Communicator made(world.add(std::make_unique<State>(world, std::move(members), agreed)));
-            state_->give_up_context(agreed);
+            world.give_up_context(agreed);
             return made;
         }
-        if (is_free) state_->give_up_context(agreed);
+        if (is_free) world.give_up_context(agreed);
         floor = agreed + 1;
     }
-    throw Error("there are too many communicators: all " + std::to_string(contexts - first_context) +
-                " contexts are in use");
+    World::State::refuse_more_communicators();
 }
 
 }  // namespace loom::coll

@@ -134,6 +134,29 @@ void World::State::remove(Communicator::State& communicator) {
     std::erase_if(communicators, [&](const auto& each) { return each.get() == &communicator; });
 }
 
+std::uint32_t World::State::free_context(std::uint32_t floor) {
+    const Hold hold(*this);
+    while (contexts_in_use.contains(floor)) ++floor;
+    return floor;
+}
+
+bool World::State::take_context(std::uint32_t number) {
+    const Hold hold(*this);
+    if (number >= Communicator::contexts || contexts_in_use.contains(number)) return false;
+    contexts_in_use.insert(number);
+    return true;
+}
+
+void World::State::give_up_context(std::uint32_t number) {
+    const Hold hold(*this);
+    contexts_in_use.erase(contexts_in_use.find(number));
+}
+
+void World::State::refuse_more_communicators() {
+    throw Error("there are too many communicators: all " +
+                std::to_string(Communicator::contexts - Communicator::first_context) + " contexts are in use");
+}
+
 bool World::State::poll() {
     const Hold hold(*this);
     return engine.poll();

@@ -116,6 +116,13 @@ struct World::State {
     // A handle's state for a new communicator.
     [[nodiscard]] std::shared_ptr<Communicator::State> add(std::unique_ptr<Communicator::State> communicator);
     void remove(Communicator::State& communicator);
+
+    // What this rank has to say where ranks agree on a context: the lowest from `floor` on that it does not use, and
+    // whether it could take the one that was found. What it has taken is in use until it is given up.
+    [[nodiscard]] std::uint32_t free_context(std::uint32_t floor);
+    [[nodiscard]] bool take_context(std::uint32_t number);
+    void give_up_context(std::uint32_t number);
+    [[noreturn]] static void refuse_more_communicators();
 };
 
 // What LOOM_PROGRESS=auto means: a thread where a core is spare.

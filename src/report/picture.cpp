@@ -169,7 +169,7 @@ private:
             const Point at = place_[i];
             if (draws_hosts()) draw_hosts(svg, i);
             std::string hover = box_name(box);
-            if (box.hosts > 0) hover += fmt::format("\n{} host{}", grouped(box.hosts), box.hosts == 1 ? "" : "s");
+            if (box.hosts > 0) hover += '\n' + counted(box.hosts, "host", "hosts");
             svg.rect({at.x - box_width_ / 2, at.y - 7}, box_width_, 14,
                      fmt::format("class=\"box\" rx=\"{}\" fill=\"{}\" data-box=\"{}\"", box_width_ > 12 ? 3 : 1,
                                  switch_colour, i),
@@ -229,12 +229,12 @@ private:
                                      : level == levels_.top   ? "roots"
                                                               : fmt::format("level {}", level);
             svg.text({16, y - 2}, name, "style=\"font-weight:600\"");
-            std::string detail = fmt::format("{} switch{}", grouped(switches), switches == 1 ? "" : "es");
+            std::string detail = counted(switches, "switch", "switches");
             if (switches > row.size()) detail += fmt::format(" in {}", row.size());
             svg.text({16, y + 13}, detail, "class=\"faint\" style=\"font-size:11px\"");
             if (most > 0 && level == 0)
                 svg.text({16, y + 27},
-                         fewest == most ? fmt::format("{} host{} each", most, most == 1 ? "" : "s")
+                         fewest == most ? counted(most, "host", "hosts") + " each"
                                         : fmt::format("{} to {} hosts each", fewest, most),
                          "class=\"faint\" style=\"font-size:11px\"");
         }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "loom/base/overlap.hpp"
+#include "loom/base/table.hpp"
 
 namespace loom::routing {
 namespace {
@@ -32,8 +33,8 @@ std::string in_words(const std::map<std::size_t, std::size_t>& sizes, const char
     std::string text;
     for (const auto& [size, count] : sizes) {
         if (!text.empty()) text += " and ";
-        text += std::to_string(count) + ' ' + direction + (count == 1 ? " group of " : " groups of ") +
-                std::to_string(size) + (size == 1 ? " port" : " ports");
+        text += counted(count, std::string(direction) + " group of ", std::string(direction) + " groups of ") +
+                counted(size, "port", "ports");
     }
     return text;
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vector>
 
+#include "loom/base/table.hpp"
 #include "loom/traffic/playing.hpp"
 
 namespace loom::traffic {
@@ -52,8 +53,7 @@ std::vector<std::string> trouble_text(const Schedule& schedule, const std::vecto
     for (std::size_t i = 0; i < std::min(waiting.size(), most_lines); ++i)
         lines.push_back(waiting_text(schedule, waiting[i]));
     if (waiting.size() > most_lines) lines.push_back(fmt::format("and {} more", waiting.size() - most_lines));
-    if (untaken > 0)
-        lines.push_back(fmt::format("{} message{} arrived that no receive takes", untaken, untaken == 1 ? "" : "s"));
+    if (untaken > 0) lines.push_back(counted(untaken, "message", "messages") + " arrived that no receive takes");
     return lines;
 }
 

@@ -312,8 +312,8 @@ TEST(Communicator, s_context_is_in_use_from_the_agreement_on) {
         const std::uint32_t first = all.agree_on_context(), second = all.agree_on_context();
 
         EXPECT_NE(first, second);
-        all.give_up_context(first);
-        all.give_up_context(second);
+        all.world.give_up_context(first);
+        all.world.give_up_context(second);
         EXPECT_EQ(all.agree_on_context(), first);
     });
 }
@@ -334,7 +334,7 @@ TEST(Communicator, s_context_is_one_that_nobody_uses) {
             const std::uint32_t agreed = all.agree_on_context();
 
             for (const auto& of_rank : used) EXPECT_FALSE(of_rank.contains(agreed)) << agreed;
-            all.give_up_context(agreed);
+            all.world.give_up_context(agreed);
             for (const std::uint32_t number : mine) state.contexts_in_use.erase(state.contexts_in_use.find(number));
         }
     });

@@ -16,6 +16,7 @@
 #include "fabric/io/words.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/table.hpp"
 #include "loom/base/text.hpp"
 
 namespace loom::fabric::io {
@@ -95,8 +96,8 @@ public:
         if (guessed_ != 0)
             reading_.remarks.push_back(
                 fmt::format("the type {} says nothing of its ports (first on line {}); the highest port in use was "
-                            "taken for the last, for {} system{}",
-                            first_guessed_, first_guessed_line_, guessed_, guessed_ == 1 ? "" : "s"));
+                            "taken for the last, for {}",
+                            first_guessed_, first_guessed_line_, counted(guessed_, "system", "systems")));
         return std::move(reading_);
     }
 

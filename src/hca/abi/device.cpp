@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <new>
+#include <memory>
 #include <vector>
 
 #include "hca/abi/trace.hpp"
@@ -82,12 +82,8 @@ __be64 ibv_get_device_guid(ibv_device* device) {
     return __builtin_bswap64(Device::of(device).hca->guid);
 }
 
-ibv_context* ibv_open_device(ibv_device* device) {
-    auto* context = new (std::nothrow) Context;
-    if (context == nullptr) {
-        errno = ENOMEM;
-        return nullptr;
-    }
+ibv_context* ibv_open_device(ibv_device* device) try {
+    auto context = std::make_unique<Context>();
     verbs_context& verbs = context->verbs;
     verbs.sz = sizeof verbs;
     verbs.context.device = device;
@@ -100,12 +96,14 @@ ibv_context* ibv_open_device(ibv_device* device) {
     if (const int error = api::open(*context, *Device::of(device).hca); error != 0) {
         trace("ibv_open_device(%s) = NULL %s", device->name, error_name(error));
         close_command(verbs);
-        delete context;
         errno = error;
         return nullptr;
     }
     trace("ibv_open_device(%s) = %p", device->name, static_cast<void*>(context->abi()));
-    return context->abi();
+    return context.release()->abi();
+} catch (const std::exception& thrown) {
+    errno = errno_of(thrown);
+    return nullptr;
 }
 
 int ibv_close_device(ibv_context* context) {

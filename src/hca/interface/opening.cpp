@@ -16,6 +16,7 @@
 #include "hca/interface/api.hpp"
 #include "hca/interface/caught.hpp"
 #include "hca/service/clock.hpp"
+#include "loom/base/descriptor.hpp"
 
 namespace loom::hca {
 
@@ -76,13 +77,8 @@ namespace api {
 int open(Context& context, const HcaConfig& hca) try {
     const std::lock_guard lock(opening);
     Engine* a = current.load(std::memory_order_acquire);
-    struct Descriptor {
-        int fd;
-        ~Descriptor() {
-            if (fd >= 0) ::close(fd);
-        }
-    } async{eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)};
-    if (async.fd < 0) return errno;
+    Descriptor async(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+    if (!async.open()) return errno;
     if (a == nullptr) {
         static const bool registered =
             pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) == 0 && std::atexit(at_exit) == 0;
@@ -97,7 +93,7 @@ int open(Context& context, const HcaConfig& hca) try {
     context.hca = &hca;
     context.engine = a;
     context.counters = &a->home.directory->counters[hca.index];
-    context.verbs.context.async_fd = context.async.fd = std::exchange(async.fd, -1);
+    context.verbs.context.async_fd = context.async.fd = async.release();
     return 0;
 } catch (const std::exception& thrown) {
     return errno_of(thrown);

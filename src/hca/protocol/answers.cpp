@@ -37,100 +37,106 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
     if (qp.type() != IBV_QPT_RC || qp.sq_head == qp.sq_tail) return;
     // Only numbers that are on their way can be answered; anything else is old, or nonsense.
     if (psn_distance(packet.psn, qp.unacked_psn) < -1 || psn_distance(packet.psn, qp.next_psn) >= 0) return;
-    const std::uint32_t before = (packet.psn - 1) & psn_mask;
-    if (packet.op == Op::acknowledge) {
-        const std::uint8_t kind = packet.syndrome >> 5, value = packet.syndrome & 0x1f;
-        if (kind == 0) {
-            acknowledge_until(qp, packet.psn);
-        } else if (psn_distance(packet.psn, qp.unacked_psn) < 0) {
-            return;
-        } else if (kind == 1) {
-            if (qp.rnr_until != 0) return;
-            acknowledge_until(qp, before);
-            if (qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) return;
-            if (qp.rnr_left == 0) {
-                fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
-                return;
-            }
-            if (qp.attr.rnr_retry != 7) --qp.rnr_left;
-            qp.retry_at = 0;
-            start_timer(qp, qp.rnr_until, now_ns() + rnr_units[value] * 10'000ull);
-            resend(qp, packet.psn);
-            return;
-        } else if (kind == 3) {
-            acknowledge_until(qp, before);
-            if (static_cast<Nak>(value) == Nak::sequence) {
-                qp.path->wire->lost(qp);
-                resend(qp, packet.psn);
-            } else {
-                fail(qp, status_of(static_cast<Nak>(value)));
-                return;
-            }
-        }
-    } else {
-        // The answer to a read or an atomic acknowledges what came before it.
-        acknowledge_until(qp, before);
-        std::uint32_t at = qp.sq_head;
-        const std::uint32_t end = qp.begun_end();
-        for (; at != end; ++at) {
-            const SendWqe& w = qp.wqe(at);
-            if (waits_for_answer(w) && !w.responded) break;
-        }
-        if (at == end || qp.wqe(at).asked == 0) {
-            run(qp);
-            return;
-        }
-        SendWqe& w = qp.wqe(at);
-        const std::span<const ibv_sge> sges{qp.sges_of(at), w.sges};
-        if (!engine_.memory.still_registered(sges, qp.pd, IBV_ACCESS_LOCAL_WRITE, w.checked)) {
-            fail(qp, IBV_WC_LOC_PROT_ERR);
-            return;
-        }
-        if (packet.op == Op::atomic_acknowledge) {
-            if (!is_atomic(w) || packet.psn != w.first_psn) return;
-            std::uint8_t original[8];
-            std::memcpy(original, &packet.swap_or_add, 8);
-            scatter(sges, 0, original);
-            qp.read_bytes_out -= w.length;
-        } else {
-            if (!is_read(w)) return;
-            const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
-            if (packet.psn != expected) {
-                // A piece is missing: asked for again, once, whatever else of this answer still comes.
-                if (psn_distance(packet.psn, expected) > 0 && qp.asked_again != expected) {
-                    qp.asked_again = expected;
-                    qp.path->wire->lost(qp);
-                    resend(qp, expected);
-                    run(qp);
-                }
-                return;
-            }
-            qp.asked_again = Qp::no_psn;
-            const std::uint32_t left = w.length - w.received;
-            if (payload.size() != std::min(left, qp.mtu)) {
-                fail(qp, IBV_WC_BAD_RESP_ERR);
-                return;
-            }
-            scatter(sges, w.received, payload);
-            w.received += static_cast<std::uint32_t>(payload.size());
-            qp.read_bytes_out -= static_cast<std::uint32_t>(payload.size());
-            if (w.received < w.length) {
-                qp.unacked_psn = (packet.psn + 1) & psn_mask;
-                qp.path->wire->progressed(qp, 1);
-                if (qp.retry_at != 0) qp.retry_at = qp.path->wire->retry_time(qp);
-                if (w.received % qp.path->wire->read_chunk() != 0) return;
-                --w.asked;
-                --qp.reads_out;
-                run(qp);
-                return;
-            }
-        }
-        w.responded = true;
-        --w.asked;
-        --qp.reads_out;
+    if (packet.op == Op::acknowledge ? take_acknowledgement(qp, packet) : take_data(qp, packet, payload)) run(qp);
+}
+
+bool Requester::take_acknowledgement(Qp& qp, const Packet& packet) {
+    const std::uint8_t kind = packet.syndrome & syndrome_kind, value = packet.syndrome & 0x1f;
+    if (kind == 0) {
         acknowledge_until(qp, packet.psn);
+        return true;
     }
-    run(qp);
+    if (psn_distance(packet.psn, qp.unacked_psn) < 0) return false;
+    const std::uint32_t before = (packet.psn - 1) & psn_mask;
+    if (kind == syndrome_rnr) {
+        if (qp.rnr_until != 0) return false;
+        acknowledge_until(qp, before);
+        if (qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) return false;
+        if (qp.rnr_left == 0) {
+            fail(qp, IBV_WC_RNR_RETRY_EXC_ERR);
+            return false;
+        }
+        if (qp.attr.rnr_retry != 7) --qp.rnr_left;
+        qp.retry_at = 0;
+        start_timer(qp, qp.rnr_until, now_ns() + rnr_units[value] * 10'000ull);
+        resend(qp, packet.psn);
+        return false;
+    }
+    if (kind != syndrome_nak) return true;
+    acknowledge_until(qp, before);
+    if (static_cast<Nak>(value) != Nak::sequence) {
+        fail(qp, status_of(static_cast<Nak>(value)));
+        return false;
+    }
+    qp.path->wire->lost(qp);
+    resend(qp, packet.psn);
+    return true;
+}
+
+// The answer to a read or an atomic, which acknowledges what came before it.
+bool Requester::take_data(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
+    acknowledge_until(qp, (packet.psn - 1) & psn_mask);
+    std::uint32_t at = qp.sq_head;
+    const std::uint32_t end = qp.begun_end();
+    for (; at != end; ++at) {
+        const SendWqe& w = qp.wqe(at);
+        if (waits_for_answer(w) && !w.responded) break;
+    }
+    if (at == end || qp.wqe(at).asked == 0) return true;
+    SendWqe& w = qp.wqe(at);
+    const std::span<const ibv_sge> sges{qp.sges_of(at), w.sges};
+    if (!engine_.memory.still_registered(sges, qp.pd, IBV_ACCESS_LOCAL_WRITE, w.checked)) {
+        fail(qp, IBV_WC_LOC_PROT_ERR);
+        return false;
+    }
+    if (packet.op != Op::atomic_acknowledge) return is_read(w) && take_part(qp, w, sges, packet, payload);
+    if (!is_atomic(w) || packet.psn != w.first_psn) return false;
+    std::uint8_t original[8];
+    std::memcpy(original, &packet.swap_or_add, 8);
+    scatter(sges, 0, original);
+    qp.read_bytes_out -= w.length;
+    end_answer(qp, w, packet.psn);
+    return true;
+}
+
+bool Requester::take_part(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges, const Packet& packet,
+                          std::span<const std::uint8_t> payload) {
+    const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
+    if (packet.psn != expected) {
+        // A piece is missing: asked for again, once, whatever else of this answer still comes.
+        if (psn_distance(packet.psn, expected) <= 0 || qp.asked_again == expected) return false;
+        qp.asked_again = expected;
+        qp.path->wire->lost(qp);
+        resend(qp, expected);
+        return true;
+    }
+    qp.asked_again = Qp::no_psn;
+    const std::uint32_t left = w.length - w.received;
+    if (payload.size() != std::min(left, qp.mtu)) {
+        fail(qp, IBV_WC_BAD_RESP_ERR);
+        return false;
+    }
+    scatter(sges, w.received, payload);
+    w.received += static_cast<std::uint32_t>(payload.size());
+    qp.read_bytes_out -= static_cast<std::uint32_t>(payload.size());
+    if (w.received == w.length) {
+        end_answer(qp, w, packet.psn);
+        return true;
+    }
+    qp.unacked_psn = (packet.psn + 1) & psn_mask;
+    qp.path->wire->progressed(qp, 1);
+    if (qp.retry_at != 0) qp.retry_at = qp.path->wire->retry_time(qp);
+    if (w.received % qp.path->wire->read_chunk() != 0) return false;
+    --w.asked;
+    --qp.reads_out;
+    return true;
+}
+
+void Requester::end_answer(Qp& qp, SendWqe& w, std::uint32_t psn) {
+    w.responded = true;
+    --w.asked;
+    --qp.reads_out;
+    acknowledge_until(qp, psn);
 }
 
 void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {

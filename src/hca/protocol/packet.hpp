@@ -37,6 +37,7 @@ enum class Op : std::uint8_t {
 enum class Service : std::uint8_t { rc = 0, uc = 1, ud = 3, cnp = 4 };  // cnp: congestion notification (0x81)
 
 // AETH syndromes: the upper three bits tell which kind, the lower five carry credits, the RNR timer or the NAK code.
+constexpr std::uint8_t syndrome_kind = 0xe0;
 constexpr std::uint8_t syndrome_ack = 0x1f;  // without credits
 constexpr std::uint8_t syndrome_rnr = 0x20;  // | timer
 constexpr std::uint8_t syndrome_nak = 0x60;  // | code

@@ -60,6 +60,12 @@ private:
     bool send_references(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges);
     bool send_message(Qp& qp, SendWqe& wqe, const Path& path, std::span<const ibv_sge> sges);
     // --- answers.cpp
+    // Answers. True: the queue pair can go on.
+    bool take_acknowledgement(Qp& qp, const Packet& packet);
+    bool take_data(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
+    bool take_part(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges, const Packet& packet,
+                   std::span<const std::uint8_t> payload);  // of a read
+    void end_answer(Qp& qp, SendWqe& wqe, std::uint32_t psn);
     void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
     // --- timers.cpp
     void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);

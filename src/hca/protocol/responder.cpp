@@ -22,9 +22,9 @@ bool ends(Op op) {
 bool is_write(Op op) {
     return op >= Op::write_first && op <= Op::write_only_imm;
 }
-// Takes a receive: all sends, and writes that end with an immediate.
-bool takes_receive(Op op) {
-    return !is_write(op) || op == Op::write_last_imm || op == Op::write_only_imm;
+// A receive is taken by the first packet of a send, and by the last of a write with immediate.
+bool wants_receive(Op op) {
+    return is_write(op) ? op == Op::write_last_imm || op == Op::write_only_imm : begins(op);
 }
 
 // A message that is lost half way leaves its receive to the next.
@@ -115,181 +115,203 @@ void Responder::on_packet(const Arrival& arrival) {
 }
 
 void Responder::on_request(Qp& qp, const Arrival& arrival) {
+    if (receive_short(engine_, qp, arrival)) return;
     const Packet& packet = arrival.packet;
     const Op op = packet.op;
-    if (receive_short(engine_, qp, arrival)) return;
     const bool reliable = qp.type() == IBV_QPT_RC;
-    PortCounters& counters = counters_of(*qp.context);
-
-    const std::int32_t ahead = psn_distance(packet.psn, qp.expected_psn);
-    if (ahead != 0) {
-        if (!reliable) {
-            // UC: the message in progress is lost; the next one that begins is taken.
-            keep_receive(qp);
-            qp.in_message = false;
-            if (!begins(op)) return;
-            qp.expected_psn = packet.psn;
-        } else if (ahead > 0) {
-            if (qp.nak_sent) return;
-            qp.nak_sent = true;
-            add(counters.sequence_naks);
-            refuse(qp, qp.expected_psn, Nak::sequence, IBV_EVENT_QP_REQ_ERR);
-            return;
-        } else {
-            repeat(qp, packet);
-            return;
-        }
-    }
+    if (psn_distance(packet.psn, qp.expected_psn) != 0 && !goes_on(qp, packet)) return;
     if (!qp.established && qp.state() == IBV_QPS_RTR)
         engine_.completions.async_event(*qp.context, IBV_EVENT_COMM_EST, &qp.abi);
     qp.established = true;
 
-    const auto reject = [&](Nak code, ibv_event_type event) {
-        if (!reliable) keep_receive(qp);
-        if (qp.receiving) {
-            const ibv_wc_status status = code == Nak::invalid_request ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
-            qp.receiving = false;
-            engine_.completions.complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
-        }
-        qp.in_message = false;
-        if (reliable) refuse(qp, packet.psn, code, event);
-    };
-
     if (op == Op::read_request || has_atomic(op)) {
-        if (!reliable || qp.in_message) return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        if (!reliable || qp.in_message) return reject(qp, packet, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
         serve_read_or_atomic(qp, packet);
         return;
     }
-    const bool write = is_write(op);
-    if (begins(op) == qp.in_message || (qp.in_message && write != qp.message_is_write))
-        return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+    if (begins(op) == qp.in_message || (qp.in_message && is_write(op) != qp.message_is_write))
+        return reject(qp, packet, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
     const bool by_reference = op == Op::send_by_reference;
     if (by_reference && (arrival.from == nullptr || !still_sends(*arrival.from, packet.src_qpn))) return;
-
-    // A receive is taken by the first packet of a send, and by the last of a write with immediate.
-    const bool wants_receive = takes_receive(op) && (write ? ends(op) : begins(op));
-    if (wants_receive && !qp.has_receive()) {
-        if (!reliable) {
-            qp.expected_psn = (packet.psn + 1) & psn_mask;
-            qp.in_message = false;
-            add(counters.dropped);
-            return;
-        }
-        qp.nak_sent = true;  // what follows it is out of sequence, and need not be told
-        add(counters.rnr_naks);
-        owe_nak(qp, packet.psn, static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer));
-        return;
-    }
+    const bool receives = wants_receive(op);
+    if (receives && !qp.has_receive()) return not_ready(qp, packet);
     qp.nak_sent = false;
     qp.nak_due = 0;
 
+    if (begins(op) && !begin_message(qp, arrival)) return;
+    if (receives && !begin_receive(qp, packet)) return;
     const std::uint32_t carried = (arrival.flags & Entry::placed) != 0 || by_reference
                                       ? packet.dma_length
                                       : static_cast<std::uint32_t>(arrival.payload.size());
-    if (begins(op)) {
-        qp.in_message = true;
-        qp.message_is_write = write;
-        qp.received = 0;
-        if (write) {
-            qp.write_address = packet.remote_address;
-            qp.write_left = packet.dma_length;
-            qp.write_rkey = packet.rkey;
-            if (arrival.from == nullptr && !ends(op)) far_writes_.push_back(qp.qpn);
-            const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
-            if (packet.dma_length != 0 &&
-                (!may || engine_.memory.local(packet.rkey, packet.remote_address, packet.dma_length, qp.pd,
-                                              IBV_ACCESS_REMOTE_WRITE) == nullptr))
-                return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
-        }
-    }
-    if (wants_receive) {
-        switch (take_receive(engine_, qp, !reliable || by_reference)) {
-            case Taken::yes:
-                qp.receiving = true;
-                break;
-            case Taken::none:
-                return;
-            case Taken::bad_memory:
-                qp.in_message = false;
-                engine_.completions.complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_PROT_ERR, IBV_WC_RECV, 0),
-                                             true);
-                if (reliable)
-                    refuse(qp, packet.psn, Nak::remote_operational, IBV_EVENT_QP_FATAL);
-                else
-                    engine_.queue_pairs.to_error(qp);
-                return;
-        }
-    }
-    if (write) {
-        if (carried > qp.write_left || (ends(op) && carried != qp.write_left))
-            return reject(Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
-        if (!arrival.payload.empty()) {
-            std::uint8_t* memory =
-                engine_.memory.local(qp.write_rkey, qp.write_address, carried, qp.pd, IBV_ACCESS_REMOTE_WRITE);
-            if (memory == nullptr) return reject(Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
-            store_in_order(memory, arrival.payload);
-        }
-        qp.write_address += carried;
-        qp.write_left -= carried;
-    } else {
-        const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
-        if (!engine_.memory.still_registered(qp.recv_sges, pd, IBV_ACCESS_LOCAL_WRITE, qp.recv_checked))
-            return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
-        std::uint64_t room = 0;
-        for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
-        if (std::uint64_t{qp.received} + carried > room) {
-            qp.receiving = false;
-            qp.in_message = false;
-            engine_.completions.complete(*qp.recv_cq, receive_completion(qp, IBV_WC_LOC_LEN_ERR, IBV_WC_RECV, 0), true);
-            if (reliable)
-                refuse(qp, packet.psn, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
-            else
-                engine_.queue_pairs.to_error(qp);
-            return;
-        }
-        if (by_reference) {
-            const Pulled pulled = pull(*arrival.from, arrival.payload, packet.dma_length, qp.recv_sges);
-            if (pulled == Pulled::gone || !still_sends(*arrival.from, packet.src_qpn)) {
-                // The message went with its sender, or the memory was the sender's own again while it was read.
-                keep_receive(qp);
-                qp.in_message = false;
-                return;
-            }
-            if (pulled == Pulled::refused) return reject(Nak::remote_operational, IBV_EVENT_QP_FATAL);
-        } else {
-            scatter(qp.recv_sges, qp.received, arrival.payload);
-        }
-    }
+    if (is_write(op) ? !take_written(qp, arrival, carried) : !take_sent(qp, arrival, carried)) return;
     qp.received += carried;
-    const Way way = arrival.from == nullptr                 ? Way::roce
-                    : by_reference                          ? Way::direct
-                    : (arrival.flags & Entry::carried) != 0 ? Way::target
-                                                            : Way::store;
-    if ((arrival.flags & Entry::placed) == 0) add(counters.received_bytes[static_cast<std::size_t>(way)], carried);
-    if (way == Way::roce) far_bytes_ += carried;
+    count(qp, arrival, carried);
     qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
-    if (ends(op)) {
-        qp.in_message = false;
-        qp.msn = (qp.msn + 1) & psn_mask;
-        if (qp.receiving) {
-            qp.receiving = false;
-            ibv_wc wc =
-                receive_completion(qp, IBV_WC_SUCCESS, write ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV, qp.received);
-            wc.src_qp = qp.attr.dest_qp_num;
-            wc.slid = arrival.slid;
-            if (has_immediate(op) || (by_reference && packet.rkey != 0)) {
-                wc.wc_flags |= IBV_WC_WITH_IMM;
-                wc.imm_data = packet.imm;
-            }
-            engine_.completions.complete(*qp.recv_cq, wc, packet.solicited);
-        }
-    }
+    if (ends(op)) end_message(qp, arrival);
     if (!reliable) return;
     ++qp.owed;
     if (packet.ack_request) {
         qp.ack_due = true;
         owe(qp);
     }
+}
+
+// A packet that is not the next one. UC: the message in progress is lost, and the next one that begins is taken. True:
+// the packet is to be served all the same.
+bool Responder::goes_on(Qp& qp, const Packet& packet) {
+    if (qp.type() != IBV_QPT_RC) {
+        keep_receive(qp);
+        qp.in_message = false;
+        if (!begins(packet.op)) return false;
+        qp.expected_psn = packet.psn;
+        return true;
+    }
+    if (psn_distance(packet.psn, qp.expected_psn) < 0) {
+        repeat(qp, packet);
+    } else if (!qp.nak_sent) {
+        qp.nak_sent = true;
+        add(counters_of(*qp.context).sequence_naks);
+        refuse(qp, qp.expected_psn, Nak::sequence, IBV_EVENT_QP_REQ_ERR);
+    }
+    return false;
+}
+
+// There is no receive for it.
+void Responder::not_ready(Qp& qp, const Packet& packet) {
+    if (qp.type() != IBV_QPT_RC) {
+        qp.expected_psn = (packet.psn + 1) & psn_mask;
+        qp.in_message = false;
+        add(counters_of(*qp.context).dropped);
+        return;
+    }
+    qp.nak_sent = true;  // what follows it is out of sequence, and need not be told
+    add(counters_of(*qp.context).rnr_naks);
+    owe_nak(qp, packet.psn, static_cast<std::uint8_t>(syndrome_rnr | qp.attr.min_rnr_timer));
+}
+
+void Responder::reject(Qp& qp, const Packet& packet, Nak code, ibv_event_type event) {
+    const bool reliable = qp.type() == IBV_QPT_RC;
+    if (!reliable) keep_receive(qp);
+    if (qp.receiving) {
+        const ibv_wc_status status = code == Nak::invalid_request ? IBV_WC_LOC_LEN_ERR : IBV_WC_LOC_PROT_ERR;
+        qp.receiving = false;
+        engine_.completions.complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+    }
+    qp.in_message = false;
+    if (reliable) refuse(qp, packet.psn, code, event);
+}
+
+// The receive itself cannot hold the message: the queue pair ends.
+void Responder::fail_receive(Qp& qp, const Packet& packet, ibv_wc_status status, Nak code, ibv_event_type event) {
+    qp.receiving = false;
+    qp.in_message = false;
+    engine_.completions.complete(*qp.recv_cq, receive_completion(qp, status, IBV_WC_RECV, 0), true);
+    if (qp.type() == IBV_QPT_RC)
+        refuse(qp, packet.psn, code, event);
+    else
+        engine_.queue_pairs.to_error(qp);
+}
+
+bool Responder::begin_message(Qp& qp, const Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    qp.in_message = true;
+    qp.message_is_write = is_write(packet.op);
+    qp.received = 0;
+    if (!qp.message_is_write) return true;
+    qp.write_address = packet.remote_address;
+    qp.write_left = packet.dma_length;
+    qp.write_rkey = packet.rkey;
+    if (arrival.from == nullptr && !ends(packet.op)) far_writes_.push_back(qp.qpn);
+    const bool may = (qp.attr.qp_access_flags & IBV_ACCESS_REMOTE_WRITE) != 0;
+    if (packet.dma_length == 0 || (may && engine_.memory.local(packet.rkey, packet.remote_address, packet.dma_length,
+                                                               qp.pd, IBV_ACCESS_REMOTE_WRITE) != nullptr))
+        return true;
+    reject(qp, packet, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+    return false;
+}
+
+bool Responder::begin_receive(Qp& qp, const Packet& packet) {
+    const bool may_keep = qp.type() != IBV_QPT_RC || packet.op == Op::send_by_reference;
+    const Taken taken = take_receive(engine_, qp, may_keep);
+    if (taken == Taken::yes) qp.receiving = true;
+    if (taken == Taken::bad_memory)
+        fail_receive(qp, packet, IBV_WC_LOC_PROT_ERR, Nak::remote_operational, IBV_EVENT_QP_FATAL);
+    return taken == Taken::yes;
+}
+
+bool Responder::take_written(Qp& qp, const Arrival& arrival, std::uint32_t carried) {
+    const Packet& packet = arrival.packet;
+    if (carried > qp.write_left || (ends(packet.op) && carried != qp.write_left)) {
+        reject(qp, packet, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        return false;
+    }
+    if (!arrival.payload.empty()) {
+        std::uint8_t* memory =
+            engine_.memory.local(qp.write_rkey, qp.write_address, carried, qp.pd, IBV_ACCESS_REMOTE_WRITE);
+        if (memory == nullptr) {
+            reject(qp, packet, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
+            return false;
+        }
+        store_in_order(memory, arrival.payload);
+    }
+    qp.write_address += carried;
+    qp.write_left -= carried;
+    return true;
+}
+
+bool Responder::take_sent(Qp& qp, const Arrival& arrival, std::uint32_t carried) {
+    const Packet& packet = arrival.packet;
+    const Pd* pd = qp.srq != nullptr ? qp.srq->pd : qp.pd;
+    if (!engine_.memory.still_registered(qp.recv_sges, pd, IBV_ACCESS_LOCAL_WRITE, qp.recv_checked)) {
+        reject(qp, packet, Nak::remote_operational, IBV_EVENT_QP_FATAL);
+        return false;
+    }
+    std::uint64_t room = 0;
+    for (const ibv_sge& piece : qp.recv_sges) room += piece.length;
+    if (std::uint64_t{qp.received} + carried > room) {
+        fail_receive(qp, packet, IBV_WC_LOC_LEN_ERR, Nak::invalid_request, IBV_EVENT_QP_REQ_ERR);
+        return false;
+    }
+    if (packet.op != Op::send_by_reference) {
+        scatter(qp.recv_sges, qp.received, arrival.payload);
+        return true;
+    }
+    const Pulled pulled = pull(*arrival.from, arrival.payload, packet.dma_length, qp.recv_sges);
+    if (pulled == Pulled::gone || !still_sends(*arrival.from, packet.src_qpn)) {
+        // The message went with its sender, or the memory was the sender's own again while it was read.
+        keep_receive(qp);
+        qp.in_message = false;
+        return false;
+    }
+    if (pulled == Pulled::refused) reject(qp, packet, Nak::remote_operational, IBV_EVENT_QP_FATAL);
+    return pulled != Pulled::refused;
+}
+
+void Responder::count(const Qp& qp, const Arrival& arrival, std::uint32_t carried) {
+    const Way way = arrival.from == nullptr                      ? Way::roce
+                    : arrival.packet.op == Op::send_by_reference ? Way::direct
+                    : (arrival.flags & Entry::carried) != 0      ? Way::target
+                                                                 : Way::store;
+    if ((arrival.flags & Entry::placed) == 0)
+        add(counters_of(*qp.context).received_bytes[static_cast<std::size_t>(way)], carried);
+    if (way == Way::roce) far_bytes_ += carried;
+}
+
+void Responder::end_message(Qp& qp, const Arrival& arrival) {
+    const Packet& packet = arrival.packet;
+    qp.in_message = false;
+    qp.msn = (qp.msn + 1) & psn_mask;
+    if (!qp.receiving) return;
+    qp.receiving = false;
+    ibv_wc wc = receive_completion(qp, IBV_WC_SUCCESS, is_write(packet.op) ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+                                   qp.received);
+    wc.src_qp = qp.attr.dest_qp_num;
+    wc.slid = arrival.slid;
+    if (has_immediate(packet.op) || (packet.op == Op::send_by_reference && packet.rkey != 0)) {
+        wc.wc_flags |= IBV_WC_WITH_IMM;
+        wc.imm_data = packet.imm;
+    }
+    engine_.completions.complete(*qp.recv_cq, wc, packet.solicited);
 }
 
 void Responder::serve_read_or_atomic(Qp& qp, const Packet& packet) {

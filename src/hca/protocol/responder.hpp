@@ -42,6 +42,18 @@ public:
 
 private:
     void on_request(Qp& qp, const Arrival& arrival);
+    // Steps of a request, in this order. False: it ends here, and what is to be answered is noted.
+    bool goes_on(Qp& qp, const Packet& packet);
+    bool begin_message(Qp& qp, const Arrival& arrival);
+    bool begin_receive(Qp& qp, const Packet& packet);
+    bool take_written(Qp& qp, const Arrival& arrival, std::uint32_t carried);
+    bool take_sent(Qp& qp, const Arrival& arrival, std::uint32_t carried);
+    void count(const Qp& qp, const Arrival& arrival, std::uint32_t carried);
+    void end_message(Qp& qp, const Arrival& arrival);
+    // Its bad ends.
+    void not_ready(Qp& qp, const Packet& packet);
+    void reject(Qp& qp, const Packet& packet, Nak code, ibv_event_type event);
+    void fail_receive(Qp& qp, const Packet& packet, ibv_wc_status status, Nak code, ibv_event_type event);
     void serve_read_or_atomic(Qp& qp, const Packet& packet);
     void repeat(Qp& qp, const Packet& packet);
     // --- answering.cpp

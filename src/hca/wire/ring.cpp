@@ -49,6 +49,32 @@ constexpr bool needs_extension(Op op) {
     return has_reth(op) || has_atomic(op) || op == Op::atomic_acknowledge || op == Op::send_by_reference;
 }
 
+// What stands in an entry itself. Each field is read once: the other may change it meanwhile.
+inline Packet packet_of(const Entry& shared, std::uint8_t flags) {
+    Packet packet;
+    packet.op = static_cast<Op>(shared.op);
+    packet.service = static_cast<Service>(shared.service);
+    packet.solicited = (flags & Entry::solicited) != 0;
+    packet.ack_request = (flags & Entry::ack_request) != 0;
+    packet.syndrome = shared.syndrome;
+    packet.dest_qpn = shared.dest_qpn;
+    packet.src_qpn = shared.src_qpn;
+    packet.psn = shared.psn & psn_mask;
+    packet.imm = shared.imm;
+    packet.msn = packet.qkey = shared.qkey_or_msn;
+    return packet;
+}
+
+inline void extend(Packet& packet, const std::uint8_t* copied) {
+    Extension extension;
+    std::memcpy(&extension, copied, sizeof extension);
+    packet.remote_address = extension.remote_address;
+    packet.rkey = extension.rkey;
+    packet.dma_length = extension.dma_length;
+    packet.swap_or_add = extension.swap_or_add;
+    packet.compare = extension.compare;
+}
+
 }  // namespace
 
 bool Peer::room(std::uint32_t payload) {
@@ -163,17 +189,7 @@ void RingWire::drain(Peer& peer) {
         ++peer.head;
         alignas(8) std::uint8_t small[Entry::small_size];
         const std::uint8_t flags = shared.flags;
-        Packet packet;
-        packet.op = static_cast<Op>(shared.op);
-        packet.service = static_cast<Service>(shared.service);
-        packet.solicited = (flags & Entry::solicited) != 0;
-        packet.ack_request = (flags & Entry::ack_request) != 0;
-        packet.syndrome = shared.syndrome;
-        packet.dest_qpn = shared.dest_qpn;
-        packet.src_qpn = shared.src_qpn;
-        packet.psn = shared.psn & psn_mask;
-        packet.imm = shared.imm;
-        packet.msn = packet.qkey = shared.qkey_or_msn;
+        Packet packet = packet_of(shared, flags);
         std::uint32_t length = shared.length;
         const std::uint32_t bulk = shared.bulk;
         const std::uint16_t slid = shared.slid, dlid = shared.dlid;
@@ -198,15 +214,7 @@ void RingWire::drain(Peer& peer) {
             if (sound) std::memcpy(small, shared.small, small_at + length);
         }
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (sound && extended) {
-            Extension extension;
-            std::memcpy(&extension, small, sizeof extension);
-            packet.remote_address = extension.remote_address;
-            packet.rkey = extension.rkey;
-            packet.dma_length = extension.dma_length;
-            packet.swap_or_add = extension.swap_or_add;
-            packet.compare = extension.compare;
-        }
+        if (sound && extended) extend(packet, small);
         Gid gids[2];
         const bool global = (flags & Entry::global) != 0;
         if (global) {

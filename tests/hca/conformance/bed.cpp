@@ -76,18 +76,18 @@ Bed::Bed() {
         throw std::runtime_error("the device does not answer");
 }
 
-Buffer Bed::buffer(std::size_t size, std::uint8_t value, int access, ibv_pd* of) {
+Buffer make_buffer(ibv_pd* pd, std::size_t size, std::uint8_t value, int access) {
     Buffer result;
     result.bytes.assign(size, value);
-    result.mr.reset(ibv_reg_mr(of != nullptr ? of : pd.get(), result.bytes.data(), size, access));
+    result.mr.reset(ibv_reg_mr(pd, result.bytes.data(), size, access));
     if (!result.mr) throw std::runtime_error(std::string("ibv_reg_mr: ") + std::strerror(errno));
     return result;
 }
 
-Node Bed::node(const NodeOptions& options) {
+Node make_node(ibv_pd* pd, const NodeOptions& options, std::uint32_t psn) {
     Node result;
-    result.send_cq.reset(ibv_create_cq(context.get(), options.cqe, nullptr, options.channel, 0));
-    result.recv_cq.reset(ibv_create_cq(context.get(), options.cqe, nullptr, options.channel, 0));
+    result.send_cq.reset(ibv_create_cq(pd->context, options.cqe, nullptr, options.channel, 0));
+    result.recv_cq.reset(ibv_create_cq(pd->context, options.cqe, nullptr, options.channel, 0));
     ibv_qp_init_attr attributes{};
     attributes.qp_type = options.type;
     attributes.send_cq = result.send_cq.get();
@@ -96,11 +96,19 @@ Node Bed::node(const NodeOptions& options) {
     attributes.sq_sig_all = options.signal_all ? 1 : 0;
     attributes.cap = {options.send_wr, options.srq != nullptr ? 0 : options.recv_wr, options.sge, options.sge,
                       options.inline_data};
-    result.qp.reset(ibv_create_qp(options.pd != nullptr ? options.pd : pd.get(), &attributes));
+    result.qp.reset(ibv_create_qp(pd, &attributes));
     if (!result.qp) throw std::runtime_error(std::string("ibv_create_qp: ") + std::strerror(errno));
     result.cap = attributes.cap;
-    result.psn = next_psn_++ & 0xffffff;
+    result.psn = psn & 0xffffff;
     return result;
+}
+
+Buffer Bed::buffer(std::size_t size, std::uint8_t value, int access, ibv_pd* of) {
+    return make_buffer(of != nullptr ? of : pd.get(), size, value, access);
+}
+
+Node Bed::node(const NodeOptions& options) {
+    return make_node(options.pd != nullptr ? options.pd : pd.get(), options, next_psn_++);
 }
 
 void Bed::connect(Node& a, Node& b, const Tuning& tuning) {

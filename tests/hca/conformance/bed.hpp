@@ -94,6 +94,10 @@ struct Work {
     [[nodiscard]] int post(const Node& node);
 };
 
+// Both throw where the device refuses.
+[[nodiscard]] Buffer make_buffer(ibv_pd* pd, std::size_t size, std::uint8_t value, int access);
+[[nodiscard]] Node make_node(ibv_pd* pd, const NodeOptions& options, std::uint32_t psn);
+
 class Bed : public testing::Test {
 protected:
     Bed();

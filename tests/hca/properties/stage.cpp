@@ -97,30 +97,11 @@ Host::Host(int device) {
 }
 
 Node Host::node(const NodeOptions& options) {
-    Node result;
-    result.send_cq.reset(ibv_create_cq(context.get(), options.cqe, nullptr, options.channel, 0));
-    result.recv_cq.reset(ibv_create_cq(context.get(), options.cqe, nullptr, options.channel, 0));
-    ibv_qp_init_attr attributes{};
-    attributes.qp_type = options.type;
-    attributes.send_cq = result.send_cq.get();
-    attributes.recv_cq = result.recv_cq.get();
-    attributes.srq = options.srq;
-    attributes.sq_sig_all = options.signal_all ? 1 : 0;
-    attributes.cap = {options.send_wr, options.srq != nullptr ? 0 : options.recv_wr, options.sge, options.sge,
-                      options.inline_data};
-    result.qp.reset(ibv_create_qp(options.pd != nullptr ? options.pd : pd.get(), &attributes));
-    if (!result.qp) throw std::runtime_error(std::string("ibv_create_qp: ") + std::strerror(errno));
-    result.cap = attributes.cap;
-    result.psn = next_psn_++ & 0xffffff;
-    return result;
+    return conformance::make_node(options.pd != nullptr ? options.pd : pd.get(), options, next_psn_++);
 }
 
 Buffer Host::buffer(std::size_t size, std::uint8_t value, int access) {
-    Buffer result;
-    result.bytes.assign(size, value);
-    result.mr.reset(ibv_reg_mr(pd.get(), result.bytes.data(), size, access));
-    if (!result.mr) throw std::runtime_error(std::string("ibv_reg_mr: ") + std::strerror(errno));
-    return result;
+    return conformance::make_buffer(pd.get(), size, value, access);
 }
 
 Address Host::address(const Node& node) const {

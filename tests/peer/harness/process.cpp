@@ -18,6 +18,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
+#include "loom/base/program.hpp"
 
 extern char** environ;
 
@@ -25,6 +26,8 @@ namespace loom::peer {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view beyond_path = "/usr/sbin:/sbin";  // subnet tools live where ordinary users do not look
 
 std::vector<std::string> merged_environment(const Command& command) {
     std::map<std::string, std::string> variables;
@@ -34,23 +37,18 @@ std::vector<std::string> merged_environment(const Command& command) {
         if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
     }
     for (const auto& [name, value] : command.environment) variables[name] = value;
-    // Subnet tools live where ordinary users do not look.
-    variables["PATH"] += ":/usr/sbin:/sbin";
+    variables["PATH"] += ':' + std::string(beyond_path);
     std::vector<std::string> entries;
     for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
     return entries;
 }
 
-std::string find_program(const std::string& name) {
-    if (name.find('/') != std::string::npos) return name;
-    std::string path = std::string(std::getenv("PATH") != nullptr ? std::getenv("PATH") : "") + ":/usr/sbin:/sbin";
-    for (std::size_t begin = 0; begin <= path.size();) {
-        const auto end = std::min(path.find(':', begin), path.size());
-        const std::string candidate = path.substr(begin, end - begin) + "/" + name;
-        if (access(candidate.c_str(), X_OK) == 0) return candidate;
-        begin = end + 1;
-    }
-    throw Error("cannot run " + name + ": no such program; install the packages listed in packages.txt");
+std::string program_of(const std::string& name) {
+    if (name.find('/') != std::string::npos) return name;  // in the folder that the process changes to
+    const std::filesystem::path found = find_program(name, beyond_path);
+    if (found.empty())
+        throw Error("cannot run " + name + ": no such program; install the packages listed in packages.txt");
+    return found.string();
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -62,7 +60,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 
 // Everything that allocates happens before the fork: after it only async-signal-safe calls.
 pid_t start(const Command& command) {
-    const std::string program = find_program(command.arguments.at(0));
+    const std::string program = program_of(command.arguments.at(0));
     std::vector<std::string> argument_text = command.arguments;
     std::vector<std::string> environment_text = merged_environment(command);
     const auto arguments = pointers(argument_text);
