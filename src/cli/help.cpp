@@ -23,7 +23,7 @@ const std::vector<Heading>& headings() {
         {"Simulation: what happens, when", {"sim"}},
         {"Management: what to change while it runs", {"manage"}},
         {"Verbs: programs without an adapter", {"verbs"}},
-        {"Ranks: programs of many processes", {"run", "coll", "mpi"}},
+        {"Ranks: programs of many processes", {"run", "coll", "mpi", "twin"}},
         {"Measuring and predicting: what it costs", {"predict", "measure", "model"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"settings", "completion"}},

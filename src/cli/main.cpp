@@ -30,6 +30,9 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_run(program, exit_code);
     add_coll(program, exit_code);
     add_predict(program, exit_code);
+#ifdef LOOM_HAS_TWIN
+    add_twin(program, exit_code);
+#endif
     add_measure(program, exit_code);
     add_model(program, exit_code);
     add_report(program, exit_code);

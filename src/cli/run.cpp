@@ -109,9 +109,14 @@ void add_run(CLI::App& program, int& exit_code) {
 }
 
 std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::string> words) {
-    if (words.empty() || words.front() != "run") return words;
-    const CLI::App* app = program.get_subcommand("run");
-    for (std::size_t i = 1; i < words.size(); ++i) {
+#ifdef LOOM_HAS_TWIN
+    const bool in_twin = words.size() > 1 && words[0] == "twin" && words[1] == "run";
+#else
+    const bool in_twin = false;
+#endif
+    if (!in_twin && (words.empty() || words[0] != "run")) return words;
+    const CLI::App* app = in_twin ? program.get_subcommand("twin")->get_subcommand("run") : program.get_subcommand("run");
+    for (std::size_t i = in_twin ? 2 : 1; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") break;
         if (word.size() < 2 || word[0] != '-') {

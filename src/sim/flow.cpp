@@ -72,6 +72,11 @@ public:
         later(now + options_.flow.host_delay, {Event::enters, rank, program_.peer(send), send, {}});
     }
     void wake_at(Rank rank, OpIndex op, Time at) { later(at, {Event::work, rank, rank, op, {}}); }
+    // Also where nothing happened any more.
+    void wake_between(Rank rank, OpIndex ticket, Time at) {
+        wake_at(rank, ticket, at);
+        state_ = State::running;
+    }
 
 private:
     struct Event {

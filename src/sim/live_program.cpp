@@ -117,6 +117,12 @@ void LiveProgram::wake(Rank rank, Time at, Cookie what) {
     state.back->wake_at(rank, put(rank, Due::work, at, what), at);
 }
 
+OpIndex LiveProgram::due(Rank rank, Time at, Cookie what) {
+    if (rank.value >= ranks_.size()) throw UsageError(fmt::format("there is no rank {}", rank.value));
+    if (ranks_[rank.value].end != never) throw UsageError(fmt::format("rank {} is woken after its end", rank.value));
+    return put(rank, Due::work, at, what);
+}
+
 void LiveProgram::end(Rank rank) {
     RankState& state = called(rank);
     if (state.end != never) throw UsageError(fmt::format("rank {} ends twice", rank.value));

@@ -106,6 +106,11 @@ public:
     [[nodiscard]] bool work(Rank rank, Time duration, Cookie what);
     void wake(Rank rank, Time at, Cookie what);
     void end(Rank rank);
+    [[nodiscard]] bool is_called(Rank rank) const {
+        return rank.value < ranks_.size() && ranks_[rank.value].back != nullptr;
+    }
+    // Between two calls of advance(): the ticket of a wake, which the engine hands back to work_done().
+    [[nodiscard]] OpIndex due(Rank rank, Time at, Cookie what);
 
 private:
     // The engine during a call of Programs.
@@ -212,7 +217,11 @@ public:
     [[nodiscard]] bool work(Rank rank, Time duration, Cookie what) override {
         return this->program().work(rank, duration, what);
     }
-    void wake(Rank rank, Time at, Cookie what) override { this->program().wake(rank, at, what); }
+    void wake(Rank rank, Time at, Cookie what) override {
+        if (this->program().is_called(rank)) return this->program().wake(rank, at, what);
+        if (at < this->now()) throw UsageError("a rank cannot be woken in the past");
+        this->wake_between(rank, this->program().due(rank, at, what), at);
+    }
     void end(Rank rank) override { this->program().end(rank); }
 };
 

@@ -43,6 +43,7 @@ void check_slurm() {
 
 std::string who_started_us() {
     if (const auto asked = settings::read(Setting::bootstrap)) return *asked;
+    if (settings::read(Setting::twin)) return "twin";
     if (settings::read(Setting::run)) return "launcher";
     if (is_set("PMIX_NAMESPACE") && is_set("PMIX_RANK")) return "pmix";
     if (is_set("PMI_RANK") && is_set("PMI_SIZE")) return "mpi";  // MPICH's mpirun
@@ -76,10 +77,10 @@ std::unique_ptr<Bootstrap> alone_bootstrap() {
 std::unique_ptr<Bootstrap> find_bootstrap() {
     const std::string kind = who_started_us();
     if (kind == "launcher") return launcher_bootstrap();
-    if (kind == "pmix") return plugged_bootstrap("pmix");
+    if (kind == "twin" || kind == "pmix") return plugged_bootstrap(kind);
     if (kind == "mpi") return mpi_bootstrap();
     if (kind == "alone") return alone_bootstrap();
-    throw BootstrapError("LOOM_BOOTSTRAP=" + kind + ": expected launcher, pmix, mpi or alone");
+    throw BootstrapError("LOOM_BOOTSTRAP=" + kind + ": expected launcher, twin, pmix, mpi or alone");
 }
 
 }  // namespace loom::transport

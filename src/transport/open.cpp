@@ -5,6 +5,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/base/settings.hpp"
+#include "transport/plugins.hpp"
 
 namespace loom::transport {
 
@@ -25,11 +26,12 @@ std::unique_ptr<Transport> open_transport(Bootstrap& bootstrap, std::string_view
     remark_on_settings(bootstrap.rank());
     std::string wanted(name), origin;
     if (wanted == "auto") {
-        wanted = settings::read(Setting::transport).value_or("verbs");
+        wanted = bootstrap.name() == "twin" ? "twin" : settings::read(Setting::transport).value_or("verbs");
         origin = "LOOM_TRANSPORT: ";
     }
     if (wanted == "verbs") return open_verbs(bootstrap);
     if (wanted == "mpi") return open_mpi(bootstrap);
+    if (wanted == "twin") return plugged_transport("twin", bootstrap);
     throw UsageError(origin + "no such transport: " + wanted + "; expected verbs or mpi");
 }
 

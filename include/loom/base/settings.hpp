@@ -40,6 +40,7 @@ enum class Setting : std::uint8_t {
     run,
     rank,
     size,
+    twin,
     coll,
     coll_parameters,
     coll_reproducible,

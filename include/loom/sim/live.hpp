@@ -65,7 +65,7 @@ public:
     // Keeps the rank's core busy, behind what it does already. True: over at once (packet and flow level, no time);
     // else woken() follows.
     [[nodiscard]] virtual bool work(Rank rank, Time duration, Cookie what) = 0;
-    // woken() at `at` (not before now), whatever the core does.
+    // woken() at `at` (not before now), whatever the core does. Also between two calls of advance(), for any rank.
     virtual void wake(Rank rank, Time at, Cookie what) = 0;
     // The rank will begin nothing any more. Every rank says so once; State::finished needs it of all.
     virtual void end(Rank rank) = 0;

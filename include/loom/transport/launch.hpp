@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "loom/base/ids.hpp"
@@ -34,6 +35,8 @@ struct Launch {
     // Run instead of a program, in a forked process whose exit code it returns; an exception is exit code 1. The
     // caller must have no other threads.
     std::function<int(Rank)> body;
+
+    std::vector<std::pair<std::string, std::string>> environment;  // added to ours for the ranks
 
     Binding bind = Binding::crowded;
     RankOutput output = RankOutput::inherit;

@@ -37,6 +37,8 @@ public:
         return hosts_.throttle_index(flow, sl, now_);
     }
     [[nodiscard]] Program& program() { return program_; }
+    // Of a running program, between two calls of advance(); also where nothing happened any more.
+    void wake_between(Rank rank, OpIndex ticket, Time at);
 
 private:
     friend struct EngineAccess;  // tests break things through it

@@ -110,6 +110,18 @@ EngineOf<Program>::EngineOf(const Network& network, const typename Program::Sour
 }
 
 template <class Program>
+void EngineOf<Program>::wake_between(Rank rank, OpIndex ticket, Time at) {
+    Packet packet{};
+    packet.op = ticket;
+    packet.flow = rank.value;
+    const Port port = plant_.endpoint[plant_.rank_endpoint[rank.value]].port;
+    Worker& worker = workers_[worker_of_[port]];
+    worker.calendar.push(worker.id, played_, at.ps, Event::pack(What::work, port), packet);
+    state_ = State::running;
+    trouble_.clear();
+}
+
+template <class Program>
 void EngineOf<Program>::part_entities(unsigned workers) {
     workers_.resize(workers);
     worker_of_.assign(plant_.ports, 0);

@@ -241,6 +241,7 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     start.environment = {{settings::name(Setting::run), std::to_string(ends[1])},
                          {settings::name(Setting::rank), std::to_string(number)},
                          {settings::name(Setting::size), std::to_string(launch_.ranks)}};
+    start.environment.insert(start.environment.end(), launch_.environment.begin(), launch_.environment.end());
     if (!libraries_.empty()) start.environment.emplace_back(settings::name(Setting::libraries), libraries_);
     start.input = input_of(number, theirs);
     if (launch_.output == RankOutput::tagged) {

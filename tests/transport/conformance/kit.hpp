@@ -38,12 +38,23 @@ inline Bytes content(std::uint64_t seed, std::size_t bytes) {
     return data;
 }
 
+template <class T>
+Bytes bytes_of(const T& value) {
+    Bytes bytes(sizeof value);
+    std::memcpy(bytes.data(), &value, sizeof value);
+    return bytes;
+}
+
 // Polls until `done`; throws when that takes longer than a minute.
 template <class Done>
 void drive(Transport& transport, Done done) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (unsigned round = 1; !done(); ++round) {
         if (transport.progress()) continue;
+        if (transport.waiting() == transport::Waiting::block) {
+            transport.rest();  // where looks take time
+            continue;
+        }
         sched_yield();
         if (round % 1024 != 0) continue;
         require(std::chrono::steady_clock::now() < deadline, "nothing has arrived for a minute");
@@ -136,8 +147,7 @@ inline void barrier(Transport& transport) {
 // What each rank gives to all.
 template <class T>
 std::vector<T> exchange(Transport& transport, const T& mine) {
-    Bytes bytes(sizeof mine);
-    std::memcpy(bytes.data(), &mine, sizeof mine);
+    const Bytes bytes = bytes_of(mine);
     Operations operations(transport);
     std::vector<Operation*> receives;
     for (std::uint32_t rank = 0; rank < transport.size(); ++rank)

@@ -1,0 +1,63 @@
+// Runs ranks on a simulated fabric, in virtual time: their messages take as long as the simulation says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "loom/base/time.hpp"
+#include "loom/sim/simulation.hpp"
+#include "loom/transport/transport.hpp"
+
+namespace loom::twin {
+
+struct Options {
+    std::uint32_t ranks = 0;  // 0: as many as the network's placement has
+    sim::Level level = sim::Level::message;
+    sim::Network network;              // of packet and flow; must outlive the run
+    std::vector<std::uint32_t> hosts;  // of message, by rank: who shares a host; empty: nobody
+    sim::Options simulation;           // sizes, delays, LogGOPS, costs of copies and reductions, seed, threads
+    // What a look that finds nothing costs a rank, from the second at one moment on: a loop that only looks does not
+    // stop time. Waiting is no looking.
+    Time look = nanoseconds(50);
+    // A rank that ends with an exception is known to be lost to the others at the next multiple of this.
+    Time loss_news = microseconds(100);
+    // Of messages that came before their receive, kept for each pair of ranks. A send beyond it is over when the other
+    // rank has taken the message and said so. As LOOM_EARLY of real ranks; no_bound is what simulations of schedules do.
+    std::uint64_t early_bytes = 256 << 10;
+    static constexpr std::uint64_t no_bound = UINT64_MAX / 2;
+    std::size_t stack_bytes = 64 * 1024;  // of each rank, and a guard page
+};
+
+// Where a rank's time went.
+struct RankTimes {
+    Time end = never;  // of its body; never if that did not return
+    Time computing{};  // its core was busy: declared computation, copies, reductions
+    Time waiting{};    // for messages, notifications, its own sends
+    std::uint64_t messages = 0;  // sent
+    std::uint64_t bytes = 0;
+    friend bool operator==(const RankTimes&, const RankTimes&) = default;
+};
+
+struct Result {
+    sim::State state = sim::State::running;
+    Time finish = never;  // the last rank's end; never if one did not
+    std::vector<RankTimes> ranks;
+    // Of a job that came to no end: who waits for whom, a line each, the circle first if there is one.
+    std::vector<std::string> trouble;
+    sim::Simulation::Work work;
+};
+
+// Runs `body` once for each rank, each as a fibre of this process with its own transport, named "twin". A body must
+// not block other than by its transport, and ranks share the memory of the process: its globals are one rank's like
+// another's. Deterministic: the same program, options and seed give the same answer, bit by bit, for any number of
+// threads. The first exception in virtual time is thrown again once all have ended; others hear of that rank as lost.
+// A job that comes to no end is no exception: its bodies are unwound, and `trouble` says why. `look_at` is called with
+// the simulation at the end, while it still stands. Cost: beside the simulation's some 100 ns a switch of ranks and
+// about 1 KiB a rank, of its stack what it touches.
+Result run(const Options& options, const std::function<void(transport::Transport&)>& body,
+           const std::function<void(sim::Simulation&)>& look_at = {});
+
+}  // namespace loom::twin

@@ -1,0 +1,538 @@
+#include "twin/endpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "twin/job.hpp"
+
+namespace loom::twin {
+
+using transport::LocalWork;
+using transport::Message;
+using transport::RemoteMemory;
+using transport::Tag;
+
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+Message::Outcome outcome_of(const Message& receive, std::uint64_t bytes) {
+    return receive.bytes == bytes ? Message::Outcome::done : Message::Outcome::mismatched;
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Job& job, Rank me, std::function<void()> body)
+    : job_(job), me_(me), fibre_(job.options().stack_bytes, [this, body = std::move(body)] {
+          if (!stopping_) body();
+          leave();
+      }) {}
+
+Endpoint::~Endpoint() {
+    early_.take_if([](const Early&) { return true; }, [](Early& each) { delete &each; });
+}
+
+std::string Endpoint::description() const {
+    return fmt::format("simulated at the {} level", sim::to_string(job_.options().level));
+}
+
+std::uint32_t Endpoint::size() const {
+    return job_.ranks();
+}
+
+std::span<const std::uint32_t> Endpoint::hosts() const {
+    return job_.hosts();
+}
+
+// ---- the fibre and the simulation take turns
+
+void Endpoint::resume(Time now) {
+    now_ = now;
+    looked_ = false;
+    state_ = State::runs;
+    Clock* const before = swap_clock(this);
+    fibre_.resume();
+    swap_clock(before);
+    if (fibre_.ended()) job_.simulation().end(me_);
+}
+
+void Endpoint::wait(State how) {
+    if (stopping_) throw Stopped("the job was stopped");
+    state_ = how;
+    const Time since = now_;
+    fibre_.yield();
+    if (how == State::rests) times_.waiting += now_ - since;
+    if (stopping_) throw Stopped("the job was stopped");
+}
+
+void Endpoint::stop() {
+    if (fibre_.ended()) return;
+    stopping_ = true;
+    Clock* const before = swap_clock(this);
+    fibre_.resume();
+    swap_clock(before);
+}
+
+void Endpoint::wake_if_resting(Time now) {
+    if (state_ == State::rests) resume(now);
+}
+
+void Endpoint::start(Time now) {
+    resume(now);
+}
+
+void Endpoint::rest() {
+    looked_ = false;
+    if (!news_) wait(State::rests);
+    news_ = false;
+}
+
+void Endpoint::compute(Time duration) {
+    if (duration <= Time{}) return;
+    times_.computing += duration;
+    if (!job_.simulation().work(me_, duration, timer(++timers_))) wait(State::sleeps);
+}
+
+bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
+    if (stopping_) throw Stopped("the job was stopped");
+    const sim::LocalCosts& costs = job_.options().simulation.local;
+    const std::int64_t each = kind == LocalWork::compute ? 1 : kind == LocalWork::copy ? costs.copy : costs.reduce;
+    const Time duration{static_cast<std::int64_t>(amount) * each};
+    looked_ = false;
+    times_.computing += duration;
+    message.outcome = Message::Outcome::done;
+    return job_.simulation().work(me_, duration, reinterpret_cast<sim::Cookie>(&message));
+}
+
+std::optional<std::string> Endpoint::parameters_text() const {
+    return job_.parameters();
+}
+
+void Endpoint::sleep_until(Time when) {
+    if (when <= now_) return;
+    job_.simulation().wake(me_, when, timer(++timers_));
+    wait(State::sleeps);
+}
+
+// For progress threads: as long as nothing comes.
+void Endpoint::sleep(std::chrono::microseconds most) {
+    if (!news_) {
+        job_.simulation().wake(me_, now_ + microseconds(most.count()), timer(++timers_));
+        wait(State::rests);
+    }
+    news_ = false;
+}
+
+void Endpoint::woken(sim::Cookie what, Time now) {
+    if (what == news_of_losses) {
+        if (state_ == State::rests) now_ = now;
+        hear_of_losses();
+        return wake_if_resting(now);
+    }
+    if ((what & 1) == 0) {  // work that nobody waits for on the spot
+        now_ = now;
+        finish(*reinterpret_cast<Message*>(what), Message::Outcome::done);
+        return wake_if_resting(now);
+    }
+    if (what == timer(timers_) && state_ != State::runs) resume(now);
+}
+
+// A program that reads nothing but the clock waits for a time: so time must pass.
+Time Endpoint::now() {
+    constexpr std::uint32_t free_reads = 1000;
+    if (state_ == State::runs && ++reads_ > free_reads) sleep_until(now_ + job_.options().look);
+    return now_;
+}
+
+bool Endpoint::progress() {
+    if (finished_.empty()) {
+        if (looked_) sleep_until(now_ + job_.options().look);
+        looked_ = true;
+        if (finished_.empty()) return false;
+    }
+    looked_ = false;
+    // What they start may finish others, which are said in the next round.
+    std::vector<Message*> now;
+    now.swap(finished_);
+    for (Message* each : now) each->finished(*each);
+    return true;
+}
+
+void Endpoint::finish(Message& message, Message::Outcome outcome) {
+    message.outcome = outcome;
+    finished_.push_back(&message);
+    news_ = true;
+}
+
+// ---- messages
+
+Outgoing& Endpoint::new_outgoing(Outgoing::Kind kind) {
+    if (free_ == nullptr) {
+        all_outgoing_.push_back(std::make_unique<Outgoing>());
+        free_ = all_outgoing_.back().get();
+        free_->next = nullptr;
+    }
+    Outgoing& outgoing = *free_;
+    free_ = outgoing.next;
+    outgoing.next = nullptr;
+    outgoing.kind = kind;
+    outgoing.from = me_;
+    outgoing.sent = outgoing.arrived = outgoing.delivered = outgoing.waits_for_answer = outgoing.notifies = false;
+    outgoing.dropped.store(false, std::memory_order_relaxed);
+    outgoing.message = nullptr;
+    outgoing.answered = nullptr;
+    outgoing.data = nullptr;
+    outgoing.bytes = 0;
+    return outgoing;
+}
+
+void Endpoint::let_go(Outgoing& outgoing) {
+    outgoing.message = nullptr;
+    outgoing.kept.reset();
+    outgoing.next = free_;
+    free_ = &outgoing;
+}
+
+bool Endpoint::post(Rank to, Outgoing& outgoing, std::span<const std::byte> data, Message& message) {
+    if (stopping_) throw Stopped("the job was stopped");
+    message.outcome = Message::Outcome::pending;
+    message.peer = to;
+    message.tag = outgoing.tag;
+    message.bytes = data.size();
+    message.data = reinterpret_cast<std::byte*>(&outgoing);
+    outgoing.to = to;
+    outgoing.message = &message;
+    outgoing.data = data.data();
+    outgoing.bytes = data.size();
+    sends_.push(message);
+    ++times_.messages;
+    times_.bytes += data.size();
+    looked_ = false;
+    job_.simulation().send(me_, to, data.size(), reinterpret_cast<sim::Cookie>(&outgoing));
+    return false;
+}
+
+bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
+    if (job_.is_lost(to)) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    Outgoing& outgoing = new_outgoing(Outgoing::Kind::message);
+    outgoing.tag = tag;
+    return post(to, outgoing, data, message);
+}
+
+bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) {
+    if (stopping_) throw Stopped("the job was stopped");
+    looked_ = false;
+    message.peer = from;
+    message.tag = tag;
+    message.data = into.data();
+    message.bytes = into.size();
+    message.outcome = Message::Outcome::pending;
+    if (Early* found = early_.take(from, tag)) {
+        const std::unique_ptr<Early> early(found);
+        take_early(*early, message);
+        return job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(&message));
+    }
+    if (job_.is_lost(from)) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    receives_.push(message);
+    return false;
+}
+
+void Endpoint::take_early(Early& early, Message& receive) {
+    receive.outcome = outcome_of(receive, early.bytes);
+    if (early.held == nullptr) {
+        (early.counted_by_sender ? kept_for(early.peer) : early_bytes_[early.peer.value]) -= early.bytes;
+        if (receive.outcome == Message::Outcome::done) memory_.write(receive.data, {early.data.get(), early.bytes});
+        return;
+    }
+    if (early.held->dropped.load(std::memory_order_relaxed))
+        receive.outcome = Message::Outcome::lost;
+    else if (receive.outcome == Message::Outcome::done)
+        bring(*early.held, receive.data);
+    answer(*early.held);
+}
+
+// Nobody takes a message at a rank that has ended, and none whose data went with its sender.
+std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, sim::Cookie send, Time now) {
+    Outgoing& outgoing = *reinterpret_cast<Outgoing*>(send);
+    now_ = now;
+    outgoing.arrived = true;
+    if (outgoing.kind != Outgoing::Kind::message) {
+        if (outgoing.kind == Outgoing::Kind::put) write(outgoing);
+        return send | is_put;
+    }
+    std::optional<sim::Cookie> takes = nobody;
+    if (!outgoing.dropped.load(std::memory_order_relaxed) && !over_) {
+        if (Message* receive = receives_.take(from, outgoing.tag)) {
+            receive->outcome = outcome_of(*receive, outgoing.bytes);
+            if (receive->outcome == Message::Outcome::done) bring(outgoing, receive->data);
+            if (outgoing.kept != nullptr) kept_for(from) -= outgoing.bytes;
+            takes = reinterpret_cast<sim::Cookie>(receive);
+        } else {
+            if (keep_early(outgoing, name)) return {};
+            takes.reset();
+        }
+    }
+    if (outgoing.waits_for_answer)
+        answer(outgoing);
+    else
+        was_delivered(outgoing);
+    return takes;
+}
+
+// What exceeds the bound stays with its sender, which hears of it when it is taken. True then.
+bool Endpoint::keep_early(Outgoing& outgoing, sim::LiveMessage name) {
+    auto early = std::make_unique<Early>();
+    early->peer = outgoing.from;
+    early->tag = outgoing.tag;
+    early->bytes = outgoing.bytes;
+    early->name = name;
+    std::uint64_t& kept = early_bytes_[outgoing.from.value];
+    const bool stays = outgoing.waits_for_answer || (outgoing.bytes != 0 && !outgoing.sent &&
+                                                     kept + outgoing.bytes > job_.options().early_bytes);
+    if (stays) {
+        outgoing.waits_for_answer = true;
+        early->held = &outgoing;
+    } else if (outgoing.bytes != 0) {
+        early->counted_by_sender = outgoing.kept != nullptr;
+        if (!early->counted_by_sender) kept += outgoing.bytes;
+        early->data = std::make_unique_for_overwrite<std::byte[]>(outgoing.bytes);
+        bring_here(outgoing, early->data.get());
+    }
+    early_.push(*early.release());
+    return stays;
+}
+
+// Only the message level keeps anything for a sender, and has one thread.
+std::uint64_t& Endpoint::kept_for(Rank sender) {
+    return job_.endpoint(sender).kept_bytes_[me_.value];
+}
+
+// Its sender may go on.
+void Endpoint::answer(Outgoing& outgoing) {
+    Outgoing& back = new_outgoing(Outgoing::Kind::answer);
+    back.answered = &outgoing;
+    job_.simulation().send(me_, outgoing.from, 0, reinterpret_cast<sim::Cookie>(&back));
+}
+
+void Endpoint::bring_here(const Outgoing& outgoing, std::byte* to) {
+    if (outgoing.kept != nullptr)
+        std::memcpy(to, outgoing.kept.get(), outgoing.bytes);
+    else
+        job_.endpoint(outgoing.from).memory_.read(outgoing.data, {to, outgoing.bytes});
+}
+
+void Endpoint::bring(const Outgoing& outgoing, std::byte* to) {
+    if (outgoing.kept != nullptr)
+        memory_.write(to, {outgoing.kept.get(), outgoing.bytes});
+    else
+        copy(job_.endpoint(outgoing.from).memory_, outgoing.data, memory_, to, outgoing.bytes);
+}
+
+// By the receiver. At the packet and flow level the sender hears of it later, and lets go then.
+void Endpoint::was_delivered(Outgoing& outgoing) {
+    outgoing.delivered = true;
+    if (outgoing.sent) job_.endpoint(outgoing.from).let_go(outgoing);
+}
+
+void Endpoint::received(sim::Cookie receive, Time now) {
+    now_ = now;
+    if (receive == nobody) return;
+    if ((receive & is_put) == 0) {
+        Message& message = *reinterpret_cast<Message*>(receive);
+        finish(message, message.outcome);
+        return wake_if_resting(now);
+    }
+    Outgoing& outgoing = *reinterpret_cast<Outgoing*>(receive & ~is_put);
+    if (outgoing.kind == Outgoing::Kind::answer) {
+        if (Message* message = outgoing.answered->message) finish_send(*message, Message::Outcome::done);
+        let_go(*outgoing.answered);
+    } else if (outgoing.notifies) {
+        notifications_.push_back({outgoing.from, outgoing.value});
+        news_ = true;
+    }
+    if (outgoing.waits_for_answer)
+        answer(outgoing);
+    else
+        was_delivered(outgoing);
+    wake_if_resting(now);
+}
+
+void Endpoint::sent(sim::Cookie send, Time now) {
+    now_ = now;
+    Outgoing& outgoing = *reinterpret_cast<Outgoing*>(send);
+    outgoing.sent = true;
+    if (!outgoing.arrived && outgoing.bytes != 0 && outgoing.message != nullptr) keep(outgoing);
+    if (outgoing.waits_for_answer) return;
+    if (outgoing.message != nullptr) finish_send(*outgoing.message, Message::Outcome::done);
+    if (outgoing.delivered) let_go(outgoing);
+    wake_if_resting(now);
+}
+
+// The message level: the adapter has the data before the other rank does. What exceeds the bound stays ours.
+void Endpoint::keep(Outgoing& outgoing) {
+    std::uint64_t& kept = kept_bytes_[outgoing.to.value];
+    if (kept + outgoing.bytes > job_.options().early_bytes) outgoing.waits_for_answer = true;
+    if (outgoing.waits_for_answer) return;
+    kept += outgoing.bytes;
+    outgoing.kept = std::make_unique_for_overwrite<std::byte[]>(outgoing.bytes);
+    memory_.read(outgoing.data, {outgoing.kept.get(), outgoing.bytes});
+}
+
+void Endpoint::finish_send(Message& message, Message::Outcome outcome) {
+    sends_.remove(message);
+    finish(message, outcome);
+}
+
+void Endpoint::hear_of_losses() {
+    news_ = true;
+    receives_.take_if([&](const Message& each) { return job_.is_lost(each.peer); },
+                      [&](Message& each) { finish(each, Message::Outcome::lost); });
+    for (Message* each = sends_.front(); each != nullptr;) {
+        Message& message = *each;
+        each = each->next;
+        if (!job_.is_lost(message.peer)) continue;
+        give_up(*reinterpret_cast<Outgoing*>(message.data));
+        finish_send(message, Message::Outcome::lost);
+    }
+}
+
+// The program may change the data from now on.
+void Endpoint::give_up(Outgoing& outgoing) {
+    outgoing.message = nullptr;
+    if (!outgoing.sent) outgoing.dropped = true;
+}
+
+// What the body leaves behind may have lain on its stack: it is not looked at any more.
+void Endpoint::leave() {
+    times_.end = stopping_ ? never : now_;
+    over_ = true;
+    for (const auto& each : all_outgoing_)
+        if (each->message != nullptr) give_up(*each);
+    sends_ = {};
+    receives_.clear();
+    finished_.clear();
+    exposed_.clear();
+}
+
+std::optional<Rank> Endpoint::lost() const {
+    return job_.first_lost();
+}
+
+bool Endpoint::is_lost(Rank who) const {
+    return job_.is_lost(who);
+}
+
+// ---- puts
+
+// An RDMA write is over when the target's adapter has acknowledged it, which the message level does not play: there the
+// target answers with a message of no bytes.
+bool Endpoint::puts_are_answered() const {
+    return job_.options().level == sim::Level::message;
+}
+
+RemoteMemory Endpoint::expose(std::span<std::byte> memory) {
+    const std::uint64_t key = next_key_++;
+    exposed_.emplace(key, memory);
+    return {reinterpret_cast<std::uint64_t>(memory.data()), memory.size(), key};
+}
+
+void Endpoint::unexpose(const RemoteMemory& memory) {
+    exposed_.erase(memory.key);
+}
+
+bool Endpoint::start_put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                         std::optional<std::uint32_t> value, Message& message) {
+    if (offset > where.bytes || data.size() > where.bytes - offset)
+        throw UsageError(fmt::format("a put of {} bytes at {} goes beyond the {} bytes that rank {} exposed",
+                                     data.size(), offset, where.bytes, to.value));
+    if (job_.is_lost(to)) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    Outgoing& outgoing = new_outgoing(Outgoing::Kind::put);
+    outgoing.key = where.key;
+    outgoing.offset = offset;
+    outgoing.notifies = value.has_value();
+    outgoing.value = value.value_or(0);
+    outgoing.waits_for_answer = puts_are_answered();
+    return post(to, outgoing, data, message);
+}
+
+bool Endpoint::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                   Message& message) {
+    return start_put(to, where, offset, data, {}, message);
+}
+
+bool Endpoint::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                          std::uint32_t value, Message& message) {
+    return start_put(to, where, offset, data, value, message);
+}
+
+void Endpoint::write(const Outgoing& put) {
+    if (over_ || put.dropped.load(std::memory_order_relaxed)) return;
+    const auto found = exposed_.find(put.key);
+    if (found == exposed_.end() || put.offset > found->second.size() ||
+        put.bytes > found->second.size() - put.offset)
+        throw Error(fmt::format("rank {} put {} bytes into memory that rank {} does not expose (any more)",
+                                put.from.value, put.bytes, me_.value));
+    bring(put, found->second.data() + put.offset);
+}
+
+std::optional<transport::Notification> Endpoint::next_notification() {
+    if (notifications_.empty()) return {};
+    const transport::Notification first = notifications_.front();
+    notifications_.pop_front();
+    return first;
+}
+
+std::span<std::byte> Endpoint::allocate(std::size_t bytes) {
+    auto* const memory = static_cast<std::byte*>(::operator new[](std::max<std::size_t>(bytes, 1), alignment));
+    allocated_.emplace(memory, std::unique_ptr<std::byte[], Free>(memory));
+    return {memory, bytes};
+}
+
+void Endpoint::release(std::span<std::byte> memory) {
+    allocated_.erase(memory.data());
+}
+
+void Endpoint::Free::operator()(std::byte* memory) const {
+    ::operator delete[](memory, alignment);
+}
+
+// ---- in words
+
+Endpoint::Awaited Endpoint::awaited() const {
+    Awaited result;
+    if (over_) return result;
+    std::vector<const Message*> receives;
+    receives_.visit([&](const Message& each) { receives.push_back(&each); });
+    std::sort(receives.begin(), receives.end(), [](const Message* a, const Message* b) {
+        return a->peer != b->peer ? a->peer < b->peer : a->tag < b->tag;
+    });
+    for (const Message* each : receives) result.ranks.push_back(each->peer);
+    std::size_t sends = 0;
+    for (const Message* each = sends_.front(); each != nullptr; each = each->next, ++sends)
+        result.ranks.push_back(each->peer);
+    if (!receives.empty())
+        result.text = fmt::format("waits for a message of {} bytes from rank {}, tag {:#x}", receives.front()->bytes,
+                                  receives.front()->peer.value, receives.front()->tag.value);
+    else if (sends != 0)
+        result.text = fmt::format("waits until rank {} takes a message of {} bytes, tag {:#x}",
+                                  sends_.front()->peer.value, sends_.front()->bytes, sends_.front()->tag.value);
+    else
+        result.text = "waits for a notification, or for nothing that could come";
+    const std::size_t others = receives.size() + sends;
+    if (others > 1) result.text += fmt::format(", and for {} more", others - 1);
+    return result;
+}
+
+}  // namespace loom::twin

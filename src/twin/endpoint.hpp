@@ -1,0 +1,196 @@
+// One rank: its transport, and the fibre that uses it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "loom/base/clock.hpp"
+#include "loom/sim/live.hpp"
+#include "loom/transport/transport.hpp"
+#include "loom/twin/run.hpp"
+#include "transport/lists.hpp"
+#include "twin/fibre.hpp"
+#include "twin/memory.hpp"
+#include "twin/waiting_messages.hpp"
+
+namespace loom::twin {
+
+class Job;
+
+// Why the bodies of a job that comes to no end are unwound. Not for programs to catch.
+class Stopped : public Error {
+public:
+    using Error::Error;
+};
+
+// Something under way from one rank to another. Made by the sender, and free again once it was both sent and delivered.
+// The receiver reads it in arrived() and received() alone: at the levels that have threads, before the sender hears of
+// sent().
+struct Outgoing {
+    enum class Kind : std::uint8_t {
+        message,
+        put,     // into memory that the target exposed
+        answer,  // of no bytes: what waits for one has been taken
+    };
+    Kind kind = Kind::message;
+    bool sent = false;       // the sender's adapter has it, or has its acknowledgement
+    bool arrived = false;    // all of it is at the other adapter
+    bool delivered = false;  // and nobody there looks at this any more
+    bool waits_for_answer = false;  // it is over for the sender when the other rank says so
+    bool notifies = false;
+    std::atomic<bool> dropped{false};  // its data is gone
+    std::uint32_t value = 0;           // of a notification
+    Rank from, to;
+    transport::Message* message = nullptr;  // the sender's; null once that was given up
+    Outgoing* answered = nullptr;           // of answer: what it is for
+    transport::Tag tag;
+    const std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+    std::unique_ptr<std::byte[]> kept;  // the data, when it was sent before it arrived
+    std::uint64_t key = 0, offset = 0;  // of put
+    Outgoing* next = nullptr;           // among the free
+};
+
+// Everything belongs to whoever plays the rank's host: the simulation's calls and the fibre take turns.
+class Endpoint final : public transport::Transport, public Clock {
+public:
+    Endpoint(Job& job, Rank me, std::function<void()> body);
+    ~Endpoint() override;
+
+    // transport::Transport
+    [[nodiscard]] std::string_view name() const override { return "twin"; }
+    [[nodiscard]] std::string description() const override;
+    [[nodiscard]] Rank rank() const override { return me_; }
+    [[nodiscard]] std::uint32_t size() const override;
+    [[nodiscard]] std::span<const std::uint32_t> hosts() const override;
+    [[nodiscard]] transport::Waiting waiting() const override { return transport::Waiting::block; }
+    [[nodiscard]] std::uint32_t cores() const override { return 1; }
+    [[nodiscard]] bool send(Rank to, transport::Tag tag, std::span<const std::byte> data,
+                            transport::Message& message) override;
+    [[nodiscard]] bool receive(Rank from, transport::Tag tag, std::span<std::byte> into,
+                               transport::Message& message) override;
+    [[nodiscard]] transport::RemoteMemory expose(std::span<std::byte> memory) override;
+    void unexpose(const transport::RemoteMemory& memory) override;
+    [[nodiscard]] bool put(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
+                           std::span<const std::byte> data, transport::Message& message) override;
+    [[nodiscard]] bool put_notify(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
+                                  std::span<const std::byte> data, std::uint32_t value,
+                                  transport::Message& message) override;
+    [[nodiscard]] std::optional<transport::Notification> next_notification() override;
+    [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
+    void release(std::span<std::byte> memory) override;
+    bool progress() override;
+    void set_events(bool) override {}
+    void sleep(std::chrono::microseconds most) override;
+    void rest() override;
+    void interrupt() override {}
+    [[nodiscard]] bool charges_work() const override { return true; }
+    [[nodiscard]] bool work(transport::LocalWork kind, std::uint64_t amount, transport::Message& message) override;
+    [[nodiscard]] std::optional<std::string> parameters_text() const override;
+    [[nodiscard]] std::optional<Rank> lost() const override;
+    [[nodiscard]] bool is_lost(Rank who) const override;
+    [[nodiscard]] std::string_view lost_why() const override { return "it ended with an exception"; }
+
+    // What the simulation says, passed on by the job.
+    void start(Time now);
+    void sent(sim::Cookie send, Time now);
+    [[nodiscard]] std::optional<sim::Cookie> arrived(Rank from, sim::LiveMessage name, sim::Cookie send, Time now);
+    void received(sim::Cookie receive, Time now);
+    void woken(sim::Cookie what, Time now);
+
+    // Others were lost: operations with them end. Inside a call of the simulation for this rank.
+    void hear_of_losses();
+    // The job comes to no end: the body is unwound. Outside the simulation.
+    void stop();
+
+    static constexpr sim::Cookie news_of_losses = 2;
+    [[nodiscard]] bool ended() const { return over_; }
+    [[nodiscard]] Time time() const { return now_; }
+    // Where its data lies; of a rank that is a process, before its first operation.
+    [[nodiscard]] Memory& memory() { return memory_; }
+    [[nodiscard]] const RankTimes& times() const { return times_; }
+    // What it waits for, in words, and of whom; nothing when it does not wait.
+    struct Awaited {
+        std::string text;
+        std::vector<Rank> ranks;
+    };
+    [[nodiscard]] Awaited awaited() const;
+
+    // Clock
+    [[nodiscard]] Time now() override;
+    void sleep_until(Time when) override;
+    void compute(Time duration) override;
+
+private:
+    friend class Job;
+    enum class State : std::uint8_t { runs, rests, sleeps };
+
+    void resume(Time now);
+    void wait(State how);
+    void wake_if_resting(Time now);
+    void finish(transport::Message& message, transport::Message::Outcome outcome);
+    [[nodiscard]] bool post(Rank to, Outgoing& outgoing, std::span<const std::byte> data, transport::Message& message);
+    [[nodiscard]] Outgoing& new_outgoing(Outgoing::Kind kind);
+    void let_go(Outgoing& outgoing);
+    void was_delivered(Outgoing& outgoing);
+    [[nodiscard]] bool keep_early(Outgoing& outgoing, sim::LiveMessage name);
+    void take_early(Early& early, transport::Message& receive);
+    void keep(Outgoing& outgoing);
+    [[nodiscard]] std::uint64_t& kept_for(Rank sender);
+    void answer(Outgoing& outgoing);
+    // The data, to this rank's program or to memory of our own.
+    void bring_here(const Outgoing& outgoing, std::byte* to);
+    void bring(const Outgoing& outgoing, std::byte* to);
+    void finish_send(transport::Message& message, transport::Message::Outcome outcome);
+    static void give_up(Outgoing& outgoing);
+    void leave();
+    [[nodiscard]] bool puts_are_answered() const;
+    [[nodiscard]] bool start_put(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
+                                 std::span<const std::byte> data, std::optional<std::uint32_t> value,
+                                 transport::Message& message);
+    void write(const Outgoing& put);
+
+    struct Free {
+        void operator()(std::byte* memory) const;
+    };
+    // What a received() is about beside the receive of a program: a put, or nothing that anybody wants.
+    static constexpr sim::Cookie is_put = 1, nobody = 2;
+    // Of a woken(): odd, so that it is no address.
+    static constexpr sim::Cookie timer(std::uint64_t number) { return number << 1 | 1; }
+
+    Job& job_;
+    Rank me_;
+    Memory memory_;
+    State state_ = State::runs;
+    bool news_ = false;        // something has come since the last rest
+    bool looked_ = false;      // in vain, at this moment
+    std::uint32_t reads_ = 0;  // of the clock, at this moment
+    bool stopping_ = false;
+    bool over_ = false;  // the body has returned
+    Time now_{};
+    std::uint64_t timers_ = 0;  // so far; the last one is waited for
+    transport::MessageList sends_;                           // under way
+    WaitingMessages<transport::Message> receives_;
+    WaitingMessages<Early> early_;
+    std::unordered_map<std::uint32_t, std::uint64_t> early_bytes_;  // that are kept here, by sender
+    std::unordered_map<std::uint32_t, std::uint64_t> kept_bytes_;   // sent, not taken yet, by receiver
+    std::vector<transport::Message*> finished_;              // to be said in progress()
+    std::deque<transport::Notification> notifications_;
+    std::map<std::uint64_t, std::span<std::byte>> exposed_;  // by key
+    std::uint64_t next_key_ = 1;
+    std::map<const std::byte*, std::unique_ptr<std::byte[], Free>> allocated_;
+    Outgoing* free_ = nullptr;
+    std::vector<std::unique_ptr<Outgoing>> all_outgoing_;
+    RankTimes times_;
+    Fibre fibre_;
+};
+
+}  // namespace loom::twin

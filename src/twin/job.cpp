@@ -1,0 +1,165 @@
+#include "twin/job.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "loom/base/error.hpp"
+
+namespace loom::twin {
+
+namespace {
+
+std::uint32_t count_of_ranks(const Options& options) {
+    const std::size_t placed = options.network.placement.hosts.size();
+    if (options.level == sim::Level::message) {
+        if (options.ranks == 0 && options.hosts.empty()) throw UsageError("a job needs at least one rank");
+        const auto ranks = options.ranks != 0 ? options.ranks : static_cast<std::uint32_t>(options.hosts.size());
+        if (!options.hosts.empty() && options.hosts.size() != ranks)
+            throw UsageError(fmt::format("{} ranks, but hosts for {}", ranks, options.hosts.size()));
+        return ranks;
+    }
+    if (placed == 0) throw UsageError("the packet and the flow level need a fabric with ranks placed on it");
+    if (options.ranks != 0 && options.ranks != placed)
+        throw UsageError(fmt::format("{} ranks, but {} are placed", options.ranks, placed));
+    return static_cast<std::uint32_t>(placed);
+}
+
+}  // namespace
+
+Job::Job(const Options& options, const Body& body) : options_(options) {
+    const std::uint32_t ranks = count_of_ranks(options_);
+    if (options_.look <= Time{}) throw UsageError("a look that finds nothing must take time, or loops never end");
+    if (options_.loss_news <= Time{}) throw UsageError("news of a loss must take time");
+    lost_.resize(ranks);
+    hosts_.resize(ranks);
+    find_hosts();
+    parameters_ = parameters_text(options_);
+    endpoints_.reserve(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        endpoints_.push_back(std::make_unique<Endpoint>(*this, Rank{rank}, [this, rank, &body] {
+            Endpoint& mine = *endpoints_[rank];
+            try {
+                body(mine);
+            } catch (const Stopped&) {
+            } catch (...) {
+                lose(Rank{rank}, mine.time(), std::current_exception());
+            }
+        }));
+    }
+    simulation_ = sim::make_live_simulation(options_.level, options_.network, ranks, *this, options_.simulation);
+}
+
+Job::~Job() {
+    stop_all();
+}
+
+// By host, numbered in the order of first appearance.
+void Job::find_hosts() {
+    if (options_.level == sim::Level::message && options_.hosts.empty()) {
+        for (std::uint32_t rank = 0; rank < hosts_.size(); ++rank) hosts_[rank] = rank;
+        return;
+    }
+    std::map<std::uint32_t, std::uint32_t> numbers;
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
+        const std::uint32_t host = options_.level == sim::Level::message
+                                       ? options_.hosts[rank]
+                                       : options_.network.placement.hosts[rank].value;
+        hosts_[rank] = numbers.try_emplace(host, static_cast<std::uint32_t>(numbers.size())).first->second;
+    }
+}
+
+void Job::lose(Rank rank, Time when, std::exception_ptr why) {
+    const std::lock_guard lock(mutex_);
+    new_losses_.push_back({when, rank, std::move(why)});
+}
+
+// Between two steps of the simulation: true when there was news.
+bool Job::spread_losses() {
+    if (new_losses_.empty()) return false;
+    std::sort(new_losses_.begin(), new_losses_.end(), [](const Loss& a, const Loss& b) {
+        return a.when != b.when ? a.when < b.when : a.rank < b.rank;
+    });
+    for (Loss& loss : new_losses_) {
+        lost_[loss.rank.value] = 1;
+        if (!first_lost_) first_lost_ = loss.rank;
+        losses_.push_back(std::move(loss));
+    }
+    new_losses_.clear();
+    for (const auto& each : endpoints_)
+        if (!each->ended()) simulation_->wake(each->rank(), simulation_->now(), Endpoint::news_of_losses);
+    return true;
+}
+
+void Job::stop_all() {
+    for (const auto& each : endpoints_) each->stop();
+}
+
+Result Job::run() {
+    Time until = options_.loss_news;
+    sim::State state;
+    while (true) {
+        state = simulation_->advance(until);
+        if (spread_losses()) continue;
+        if (state != sim::State::running) break;
+        const Time passed = std::max(simulation_->now(), until);
+        until = Time{(passed.ps / options_.loss_news.ps + 1) * options_.loss_news.ps};
+    }
+    Result result;
+    result.state = state;
+    result.work = simulation_->work();
+    if (state != sim::State::finished) result.trouble = trouble();
+    if (state == sim::State::finished) result.finish = Time{};
+    for (const auto& each : endpoints_) {
+        result.ranks.push_back(each->times());
+        if (state == sim::State::finished) result.finish = std::max(result.finish, each->times().end);
+    }
+    stop_all();
+    if (!losses_.empty()) std::rethrow_exception(losses_.front().why);
+    return result;
+}
+
+// Each rank waits for one at least: going from one to the next ends in a circle, or at one that waits for nobody alive.
+std::vector<std::string> Job::trouble() const {
+    constexpr std::size_t most = 20;
+    std::vector<std::string> lines;
+    std::vector<Endpoint::Awaited> awaited;
+    for (const auto& each : endpoints_) awaited.push_back(each->awaited());
+    std::vector<std::uint32_t> seen(endpoints_.size(), 0);
+    for (std::uint32_t first = 0, round = 1; first < endpoints_.size() && lines.empty(); ++first, ++round) {
+        std::vector<std::uint32_t> way;
+        std::uint32_t at = first;
+        while (seen[at] == 0 && !awaited[at].ranks.empty()) {
+            seen[at] = round;
+            way.push_back(at);
+            at = awaited[at].ranks.front().value;
+        }
+        if (seen[at] != round) continue;
+        const auto begin = std::find(way.begin(), way.end(), at);
+        std::string circle = "ranks wait for each other in a circle: ";
+        for (auto each = begin; each != way.end(); ++each) circle += std::to_string(*each) + " for ";
+        lines.push_back(circle + std::to_string(at));
+    }
+    std::size_t more = 0;
+    for (std::uint32_t rank = 0; rank < endpoints_.size(); ++rank) {
+        if (awaited[rank].text.empty()) continue;
+        if (lines.size() < most)
+            lines.push_back(fmt::format("rank {} {}", rank, awaited[rank].text));
+        else
+            ++more;
+    }
+    if (more != 0) lines.push_back(fmt::format("and {} more ranks", more));
+    for (std::string& each : simulation_->trouble()) lines.push_back(std::move(each));
+    return lines;
+}
+
+Result run(const Options& options, const std::function<void(transport::Transport&)>& body,
+           const std::function<void(sim::Simulation&)>& look_at) {
+    Job job(options, [&](Endpoint& mine) { body(mine); });
+    Result result = job.run();
+    if (look_at) look_at(job.simulation());
+    return result;
+}
+
+}  // namespace loom::twin

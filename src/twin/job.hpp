@@ -1,0 +1,77 @@
+// All ranks of a run, between the simulation and their fibres.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "loom/sim/live.hpp"
+#include "loom/twin/run.hpp"
+#include "twin/endpoint.hpp"
+
+namespace loom::twin {
+
+// What coll chooses by.
+[[nodiscard]] std::string parameters_text(const Options& options);
+
+class Job final : public sim::Programs {
+public:
+    using Body = std::function<void(Endpoint&)>;
+    Job(const Options& options, const Body& body);
+    ~Job() override;
+
+    Result run();
+    [[nodiscard]] sim::LiveSimulation& simulation() { return *simulation_; }
+
+    // sim::Programs
+    void start(Rank rank, Time now) override { endpoint(rank).start(now); }
+    void sent(Rank rank, sim::Cookie send, Time now) override { endpoint(rank).sent(send, now); }
+    [[nodiscard]] std::optional<sim::Cookie> arrived(Rank rank, Rank from, sim::LiveMessage message, sim::Cookie send,
+                                                     Time now) override {
+        return endpoint(rank).arrived(from, message, send, now);
+    }
+    void received(Rank rank, sim::Cookie receive, Time now) override { endpoint(rank).received(receive, now); }
+    void woken(Rank rank, sim::Cookie what, Time now) override { endpoint(rank).woken(what, now); }
+
+    // For endpoints.
+    [[nodiscard]] Endpoint& endpoint(Rank rank) { return *endpoints_[rank.value]; }
+    [[nodiscard]] const Options& options() const { return options_; }
+    [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(endpoints_.size()); }
+    [[nodiscard]] std::span<const std::uint32_t> hosts() const { return hosts_; }
+    [[nodiscard]] const std::string& parameters() const { return parameters_; }
+    // A body threw. The others hear of it later, all at one moment.
+    void lose(Rank rank, Time when, std::exception_ptr why);
+    // Known to everybody. Changes only while no rank runs.
+    [[nodiscard]] bool is_lost(Rank rank) const { return lost_[rank.value] != 0; }
+    [[nodiscard]] std::optional<Rank> first_lost() const { return first_lost_; }
+
+private:
+    struct Loss {
+        Time when;
+        Rank rank;
+        std::exception_ptr why;
+    };
+
+    void find_hosts();
+    bool spread_losses();
+    [[nodiscard]] std::vector<std::string> trouble() const;
+    void stop_all();
+
+    Options options_;
+    std::vector<std::uint32_t> hosts_;
+    std::string parameters_;
+    std::vector<std::unique_ptr<Endpoint>> endpoints_;
+    std::unique_ptr<sim::LiveSimulation> simulation_;
+
+    std::mutex mutex_;            // of the next
+    std::vector<Loss> new_losses_;
+    std::vector<Loss> losses_;    // known to all, in the order of time
+    std::vector<std::uint8_t> lost_;  // by rank
+    std::optional<Rank> first_lost_;
+};
+
+}  // namespace loom::twin

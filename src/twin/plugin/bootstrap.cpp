@@ -1,0 +1,34 @@
+#include "twin/plugin/bootstrap.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace loom::twin {
+
+void TwinBootstrap::fence() {
+    const std::string bytes = transport::pack(values_);
+    values_.clear();
+    std::size_t done = 0;
+    do {
+        const std::size_t part = std::min(bytes.size() - done, Slot::most_text);
+        std::memcpy(client_.slot().text, bytes.data() + done, part);
+        done += part;
+        client_.ask(Ask::fence, {part, done == bytes.size() ? 1u : 0u});
+    } while (done < bytes.size());
+}
+
+std::string TwinBootstrap::get(Rank of, std::string_view key) {
+    std::string value;
+    while (true) {
+        if (key.size() >= Slot::most_text) throw transport::BootstrapError("a key of more than 8,191 bytes");
+        std::memset(client_.slot().text, 0, key.size() + 1);
+        std::memcpy(client_.slot().text, key.data(), key.size());
+        const Slot& answer = client_.ask(Ask::get, {of.value, value.size()});
+        if (answer.answers[0] == 0)
+            throw transport::BootstrapError("rank " + std::to_string(of.value) + " has put no " + std::string(key));
+        value.append(answer.text, std::min<std::size_t>(answer.answers[2], Slot::most_text));
+        if (value.size() >= answer.answers[1] || answer.answers[2] == 0) return value;
+    }
+}
+
+}  // namespace loom::twin

@@ -1,0 +1,123 @@
+#include "twin/plugin/transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "loom/base/error.hpp"
+
+namespace loom::twin {
+
+using transport::LocalWork;
+using transport::Message;
+using transport::RemoteMemory;
+using transport::Tag;
+
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+std::uint64_t number(const void* address) {
+    return reinterpret_cast<std::uint64_t>(address);
+}
+
+}  // namespace
+
+bool TwinTransport::begun(const Slot& answer, Message& message) {
+    message.outcome = static_cast<Message::Outcome>(answer.answers[1]);
+    return answer.answers[0] != 0;
+}
+
+bool TwinTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
+    return begun(client_.ask(Ask::send, {to.value, tag.value, number(data.data()), data.size(), number(&message)}),
+                 message);
+}
+
+bool TwinTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) {
+    return begun(client_.ask(Ask::receive, {from.value, tag.value, number(into.data()), into.size(), number(&message)}),
+                 message);
+}
+
+bool TwinTransport::work(LocalWork kind, std::uint64_t amount, Message& message) {
+    return begun(client_.ask(Ask::work, {static_cast<std::uint64_t>(kind), amount, number(&message)}), message);
+}
+
+RemoteMemory TwinTransport::expose(std::span<std::byte> memory) {
+    const Slot& answer = client_.ask(Ask::expose, {number(memory.data()), memory.size()});
+    return {number(memory.data()), memory.size(), answer.answers[0]};
+}
+
+void TwinTransport::unexpose(const RemoteMemory& memory) {
+    client_.ask(Ask::unexpose, {memory.key});
+}
+
+bool TwinTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
+                        Message& message) {
+    return begun(client_.ask(Ask::put, {to.value, number(data.data()), data.size(), offset, number(&message), where.key,
+                                        where.bytes, 0, 0}),
+                 message);
+}
+
+bool TwinTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
+                               std::span<const std::byte> data, std::uint32_t value, Message& message) {
+    return begun(client_.ask(Ask::put, {to.value, number(data.data()), data.size(), offset, number(&message), where.key,
+                                        where.bytes, 1, value}),
+                 message);
+}
+
+std::optional<transport::Notification> TwinTransport::next_notification() {
+    const Slot& answer = client_.ask(Ask::notified);
+    if (answer.answers[0] == 0) return {};
+    return transport::Notification{Rank{static_cast<std::uint32_t>(answer.answers[1])},
+                                   static_cast<std::uint32_t>(answer.answers[2])};
+}
+
+// What is called may ask again, and then the slot holds something else.
+bool TwinTransport::progress() {
+    const Slot& answer = client_.ask(Ask::progress);
+    const std::uint32_t count = std::min(answer.ends, Slot::most_ends);
+    Slot::End ends[Slot::most_ends];
+    std::copy(answer.end, answer.end + count, ends);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        auto& message = *reinterpret_cast<Message*>(ends[i].message);
+        message.outcome = static_cast<Message::Outcome>(ends[i].outcome);
+        message.finished(message);
+    }
+    return count != 0;
+}
+
+void TwinTransport::sleep(std::chrono::microseconds most) {
+    client_.ask(Ask::sleep_for, {static_cast<std::uint64_t>(std::max<std::int64_t>(0, most.count()))});
+}
+
+std::optional<std::string> TwinTransport::parameters_text() const {
+    const SlotsHeader& header = client_.header();
+    return std::string(header.parameters, strnlen(header.parameters, sizeof header.parameters));
+}
+
+std::optional<Rank> TwinTransport::lost() const {
+    const Slot& answer = client_.ask(Ask::lost, {client_.ranks()});
+    if (answer.answers[0] == 0) return {};
+    return Rank{static_cast<std::uint32_t>(answer.answers[1])};
+}
+
+bool TwinTransport::is_lost(Rank who) const {
+    return client_.ask(Ask::lost, {who.value}).answers[0] != 0;
+}
+
+std::span<std::byte> TwinTransport::allocate(std::size_t bytes) {
+    auto* const memory = static_cast<std::byte*>(::operator new[](std::max<std::size_t>(bytes, 1), alignment));
+    allocated_.emplace(memory, std::unique_ptr<std::byte[], Free>(memory));
+    return {memory, bytes};
+}
+
+void TwinTransport::release(std::span<std::byte> memory) {
+    allocated_.erase(memory.data());
+}
+
+void TwinTransport::Free::operator()(std::byte* memory) const {
+    ::operator delete[](memory, alignment);
+}
+
+}  // namespace loom::twin
