@@ -30,12 +30,8 @@ constexpr std::uint32_t looks_for_losses = 32;
 // who starts also takes what has come meanwhile, and does what waited for it.
 constexpr std::uint64_t worth_handing_over = 64 << 10;
 
+// A program that runs with a thread elsewhere must run there too.
 constexpr const char* virtual_time = "the transport runs in virtual time, in which a thread has no part";
-
-void refuse_thread_in_virtual_time(const World::State& world, const std::string& asked) {
-    if (world.waiting == transport::Waiting::block)
-        throw UsageError(asked + ": " + virtual_time + "; expected manual progress");
-}
 
 }  // namespace
 
@@ -172,7 +168,7 @@ ProgressState automatic_progress(std::size_t ranks_here, CoresHere here, std::ui
 
 void World::set_progress_from_environment() {
     const std::string asked = settings::read_word(Setting::progress).value_or("auto");
-    if (asked == "auto" && state_->waiting == transport::Waiting::block) {
+    if (state_->waiting == transport::Waiting::block) {
         state_->progress = {Progress::manual, virtual_time};
         return;
     }
@@ -186,12 +182,11 @@ void World::set_progress_from_environment() {
     }
     state_->progress.why = "LOOM_PROGRESS=" + asked;
     if (asked == "manual") return;
-    refuse_thread_in_virtual_time(*state_, state_->progress.why);
     state_->start_thread(asked == "thread" ? Progress::thread : Progress::real_time);
 }
 
 void World::set_progress(Progress how) {
-    if (how != Progress::manual) refuse_thread_in_virtual_time(*state_, "a progress thread");
+    if (state_->waiting == transport::Waiting::block) return;
     state_->stop_thread();
     state_->progress = {how, "as the program asked"};
     if (how != Progress::manual) state_->start_thread(how);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "loom/base/error.hpp"
 
@@ -28,7 +29,7 @@ std::uint32_t count_of_ranks(const Options& options) {
 
 }  // namespace
 
-Job::Job(const Options& options, const Body& body) : options_(options) {
+Job::Job(const Options& options, Body body) : options_(options), body_(std::move(body)) {
     const std::uint32_t ranks = count_of_ranks(options_);
     if (options_.look <= Time{}) throw UsageError("a look that finds nothing must take time, or loops never end");
     if (options_.loss_news <= Time{}) throw UsageError("news of a loss must take time");
@@ -38,10 +39,10 @@ Job::Job(const Options& options, const Body& body) : options_(options) {
     parameters_ = parameters_text(options_);
     endpoints_.reserve(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-        endpoints_.push_back(std::make_unique<Endpoint>(*this, Rank{rank}, [this, rank, &body] {
+        endpoints_.push_back(std::make_unique<Endpoint>(*this, Rank{rank}, [this, rank] {
             Endpoint& mine = *endpoints_[rank];
             try {
-                body(mine);
+                body_(mine);
             } catch (const Stopped&) {
             } catch (...) {
                 lose(Rank{rank}, mine.time(), std::current_exception());

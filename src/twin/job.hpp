@@ -21,7 +21,7 @@ namespace loom::twin {
 class Job final : public sim::Programs {
 public:
     using Body = std::function<void(Endpoint&)>;
-    Job(const Options& options, const Body& body);
+    Job(const Options& options, Body body);
     ~Job() override;
 
     Result run();
@@ -62,6 +62,7 @@ private:
     void stop_all();
 
     Options options_;
+    Body body_;
     std::vector<std::uint32_t> hosts_;
     std::string parameters_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;

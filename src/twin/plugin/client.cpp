@@ -26,6 +26,10 @@ std::int64_t processor_nanoseconds() {
     return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+[[noreturn]] void fail_stopped() {
+    throw Error("the job came to no end, or its simulation failed: see what loom twin run says");
+}
+
 // Null when it is not what a launcher of this version makes.
 void* map(const std::string& name) {
     const int file = open(name.c_str(), O_RDWR | O_CLOEXEC);
@@ -106,6 +110,7 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     if (!lock) throw UsageError("two threads of a rank use Loomband at once, which virtual time does not know");
     if (over_) throw Error("this rank has closed its world");
     if (getpid() != process_) throw UsageError("a process that a rank forked has no rank of its own");
+    if (slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
     count_processor_time();
     slot_->ask = what;
     std::copy(arguments.begin(), arguments.end(), slot_->arguments);
@@ -113,7 +118,8 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     give_turn(*slot_, Turn::simulation);
     wait_for_turn(*slot_, Turn::program, 0);
     if (header_->processor > 0) processor_since_ = processor_nanoseconds();
-    if (slot_->stopped != 0) throw Error("the job came to no end, or its simulation failed: see what loom twin run says");
+    // Behind the last answer the simulation may be over.
+    if (what != Ask::finished && slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
     return *slot_;
 }
 

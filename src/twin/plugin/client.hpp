@@ -37,6 +37,7 @@ public:
     void attach();
     // Nobody is asked any more; the clock goes on alone.
     void finished();
+    [[nodiscard]] bool is_over() const { return over_ || slot_->stopped.load(std::memory_order_relaxed) != 0; }
 
 private:
     Client(void* memory, Rank rank);

@@ -96,14 +96,16 @@ std::optional<std::string> TwinTransport::parameters_text() const {
     return std::string(header.parameters, strnlen(header.parameters, sizeof header.parameters));
 }
 
+// Communicators ask when they go, which may be after the end.
 std::optional<Rank> TwinTransport::lost() const {
+    if (client_.is_over()) return {};
     const Slot& answer = client_.ask(Ask::lost, {client_.ranks()});
     if (answer.answers[0] == 0) return {};
     return Rank{static_cast<std::uint32_t>(answer.answers[1])};
 }
 
 bool TwinTransport::is_lost(Rank who) const {
-    return client_.ask(Ask::lost, {who.value}).answers[0] != 0;
+    return !client_.is_over() && client_.ask(Ask::lost, {who.value}).answers[0] != 0;
 }
 
 std::span<std::byte> TwinTransport::allocate(std::size_t bytes) {

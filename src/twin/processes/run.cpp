@@ -86,7 +86,7 @@ public:
                    [this](Rank rank) { return has_gone(rank); })
                 .run();
         };
-        job_ = std::make_unique<Job>(options, body);
+        job_ = std::make_unique<Job>(options, std::move(body));
         values_.resize(job_->ranks());
         slots_ = std::make_unique<Slots>(options, job_->ranks(), processes.processor, job_->hosts(), job_->parameters());
     }

@@ -47,7 +47,7 @@ struct alignas(64) Slot {
     };
     std::uint32_t ends = 0;
     End end[most_ends] = {};
-    std::uint32_t stopped = 0;  // the job comes to no end
+    std::atomic<std::uint32_t> stopped{0};  // the job comes to no end, or is over: nobody answers any more
     char text[most_text] = {};
 };
 
