@@ -1,6 +1,9 @@
-# Runs PROGRAM, on RANKS ranks if there are to be several, and compares what it prints with the file EXPECTED.
+# Runs PROGRAM, on RANKS ranks if there are to be several (in virtual time where TWIN is set), and compares what it prints
+# with the file EXPECTED.
 set(launcher "")
-if(RANKS GREATER 1)
+if(TWIN)
+  set(launcher ${LOOM} twin run -q -n ${RANKS} --timeout 100)
+elseif(RANKS GREATER 1)
   set(launcher ${LOOM} run -n ${RANKS} --timeout 100)
 endif()
 execute_process(COMMAND ${launcher} ${PROGRAM} OUTPUT_VARIABLE printed RESULT_VARIABLE code)

@@ -115,7 +115,8 @@ std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::
     const bool in_twin = false;
 #endif
     if (!in_twin && (words.empty() || words[0] != "run")) return words;
-    const CLI::App* app = in_twin ? program.get_subcommand("twin")->get_subcommand("run") : program.get_subcommand("run");
+    const CLI::App* app =
+        in_twin ? program.get_subcommand("twin")->get_subcommand("run") : program.get_subcommand("run");
     for (std::size_t i = in_twin ? 2 : 1; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") break;

@@ -40,13 +40,14 @@ sim::Level level_of(const Options& options) {
 // In blocks: so many neighbours on each host.
 void place(const Options& options, routing::RoutedFabric& routed, twin::Options& run) {
     routing::Sources sources{.tables = options.tables};
-    if (options.tables.empty()) sources.engine = &routing::find_engine(options.engine.empty() ? "ftree" : options.engine);
+    if (options.tables.empty())
+        sources.engine = &routing::find_engine(options.engine.empty() ? "ftree" : options.engine);
     if (!options.tables.empty() && !options.engine.empty())
         throw UsageError("--tables and --engine: the fabric is routed already, or now");
     load_routed(routed, options.fabric, sources, options.common);
     std::vector<std::string> odd;
-    fabric::Placement all = fabric::place_ranks(
-        routed.fabric, {.how = options.place, .hosts = options.hosts, .seed = options.seed}, odd);
+    fabric::Placement all =
+        fabric::place_ranks(routed.fabric, {.how = options.place, .hosts = options.hosts, .seed = options.seed}, odd);
     print_remarks(odd, options.common);
     std::erase(all.hosts, no_port);
     if (all.hosts.empty()) throw Error("the fabric has no host for a rank");
@@ -153,7 +154,8 @@ void add_options(CLI::App& app, Options& options) {
         ->check(whole_number(1, transport::Launch::most_ranks))
         ->type_name("N")
         ->capture_default_str();
-    app.add_option("--fabric", options.fabric, "The fabric they run on, any known format; without one messages take what LogGOPS says")
+    app.add_option("--fabric", options.fabric,
+                   "The fabric they run on, any known format; without one messages take what LogGOPS says")
         ->type_name("FILE");
     app.add_option("--tables", options.tables, "Its forwarding tables, any known format")->type_name("FILE");
     app.add_option("--engine", options.engine, "Route it now instead (default ftree)")->type_name("NAME");
@@ -161,11 +163,15 @@ void add_options(CLI::App& app, Options& options) {
         ->type_name("LEVEL");
     app.add_option("--place", options.place, "Where ranks sit: order, keepers, random, or a file with a host a line")
         ->type_name("HOW|FILE");
-    app.add_option("--hosts", options.hosts, "Only on these hosts, as Slurm lists them: node[01-16]")->type_name("LIST");
+    app.add_option("--hosts", options.hosts, "Only on these hosts, as Slurm lists them: node[01-16]")
+        ->type_name("LIST");
     app.add_option("--per-host", options.per_host, "Ranks on each host, neighbours together (default: as few as fit)")
         ->check(whole_number(1))
         ->type_name("N");
-    app.add_option("--seed", options.seed, "Of random placement")->check(any_seed())->type_name("N")->capture_default_str();
+    app.add_option("--seed", options.seed, "Of random placement")
+        ->check(any_seed())
+        ->type_name("N")
+        ->capture_default_str();
     app.add_option("--look", options.look, "What a look that finds nothing, or reading the clock, takes")
         ->type_name("TIME")
         ->capture_default_str();
@@ -183,12 +189,12 @@ void add_options(CLI::App& app, Options& options) {
 }  // namespace
 
 void add_twin(CLI::App& program, int& exit_code) {
-    CLI::App* const twin =
-        program.add_subcommand("twin", "Programs with ranks on a simulated fabric, in virtual time");
+    CLI::App* const twin = program.add_subcommand("twin", "Programs with ranks on a simulated fabric, in virtual time");
     twin->require_subcommand(1);
     const auto options = std::make_shared<Options>();
     CLI::App* const app = twin->add_subcommand(
-        "run", "Start a program as N ranks whose messages travel on a simulated fabric: loom twin run -n N PROGRAM ...");
+        "run",
+        "Start a program as N ranks whose messages travel on a simulated fabric: loom twin run -n N PROGRAM ...");
     add_options(*app, *options);
     app->footer(
         "The program is one that runs under `loom run`, unchanged: it opens its world, and its messages take as long "

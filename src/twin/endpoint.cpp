@@ -296,8 +296,8 @@ bool Endpoint::keep_early(Outgoing& outgoing, sim::LiveMessage name) {
     early->bytes = outgoing.bytes;
     early->name = name;
     std::uint64_t& kept = early_bytes_[outgoing.from.value];
-    const bool stays = outgoing.waits_for_answer || (outgoing.bytes != 0 && !outgoing.sent &&
-                                                     kept + outgoing.bytes > job_.options().early_bytes);
+    const bool stays = outgoing.waits_for_answer ||
+                       (outgoing.bytes != 0 && !outgoing.sent && kept + outgoing.bytes > job_.options().early_bytes);
     if (stays) {
         outgoing.waits_for_answer = true;
         early->held = &outgoing;
@@ -480,8 +480,7 @@ bool Endpoint::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offs
 void Endpoint::write(const Outgoing& put) {
     if (over_ || put.dropped.load(std::memory_order_relaxed)) return;
     const auto found = exposed_.find(put.key);
-    if (found == exposed_.end() || put.offset > found->second.size() ||
-        put.bytes > found->second.size() - put.offset)
+    if (found == exposed_.end() || put.offset > found->second.size() || put.bytes > found->second.size() - put.offset)
         throw Error(fmt::format("rank {} put {} bytes into memory that rank {} does not expose (any more)",
                                 put.from.value, put.bytes, me_.value));
     bring(put, found->second.data() + put.offset);

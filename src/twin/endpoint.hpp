@@ -41,9 +41,9 @@ struct Outgoing {
         answer,  // of no bytes: what waits for one has been taken
     };
     Kind kind = Kind::message;
-    bool sent = false;       // the sender's adapter has it, or has its acknowledgement
-    bool arrived = false;    // all of it is at the other adapter
-    bool delivered = false;  // and nobody there looks at this any more
+    bool sent = false;              // the sender's adapter has it, or has its acknowledgement
+    bool arrived = false;           // all of it is at the other adapter
+    bool delivered = false;         // and nobody there looks at this any more
     bool waits_for_answer = false;  // it is over for the sender when the other rank says so
     bool notifies = false;
     std::atomic<bool> dropped{false};  // its data is gone
@@ -176,13 +176,13 @@ private:
     bool stopping_ = false;
     bool over_ = false;  // the body has returned
     Time now_{};
-    std::uint64_t timers_ = 0;  // so far; the last one is waited for
-    transport::MessageList sends_;                           // under way
+    std::uint64_t timers_ = 0;      // so far; the last one is waited for
+    transport::MessageList sends_;  // under way
     WaitingMessages<transport::Message> receives_;
     WaitingMessages<Early> early_;
     std::unordered_map<std::uint32_t, std::uint64_t> early_bytes_;  // that are kept here, by sender
     std::unordered_map<std::uint32_t, std::uint64_t> kept_bytes_;   // sent, not taken yet, by receiver
-    std::vector<transport::Message*> finished_;              // to be said in progress()
+    std::vector<transport::Message*> finished_;                     // to be said in progress()
     std::deque<transport::Notification> notifications_;
     std::map<std::uint64_t, std::span<std::byte>> exposed_;  // by key
     std::uint64_t next_key_ = 1;

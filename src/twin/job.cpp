@@ -64,9 +64,8 @@ void Job::find_hosts() {
     }
     std::map<std::uint32_t, std::uint32_t> numbers;
     for (std::size_t rank = 0; rank < hosts_.size(); ++rank) {
-        const std::uint32_t host = options_.level == sim::Level::message
-                                       ? options_.hosts[rank]
-                                       : options_.network.placement.hosts[rank].value;
+        const std::uint32_t host =
+            options_.level == sim::Level::message ? options_.hosts[rank] : options_.network.placement.hosts[rank].value;
         hosts_[rank] = numbers.try_emplace(host, static_cast<std::uint32_t>(numbers.size())).first->second;
     }
 }
@@ -79,9 +78,8 @@ void Job::lose(Rank rank, Time when, std::exception_ptr why) {
 // Between two steps of the simulation: true when there was news.
 bool Job::spread_losses() {
     if (new_losses_.empty()) return false;
-    std::sort(new_losses_.begin(), new_losses_.end(), [](const Loss& a, const Loss& b) {
-        return a.when != b.when ? a.when < b.when : a.rank < b.rank;
-    });
+    std::sort(new_losses_.begin(), new_losses_.end(),
+              [](const Loss& a, const Loss& b) { return a.when != b.when ? a.when < b.when : a.rank < b.rank; });
     for (Loss& loss : new_losses_) {
         lost_[loss.rank.value] = 1;
         if (!first_lost_) first_lost_ = loss.rank;

@@ -68,9 +68,9 @@ private:
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
     std::unique_ptr<sim::LiveSimulation> simulation_;
 
-    std::mutex mutex_;            // of the next
+    std::mutex mutex_;  // of the next
     std::vector<Loss> new_losses_;
-    std::vector<Loss> losses_;    // known to all, in the order of time
+    std::vector<Loss> losses_;        // known to all, in the order of time
     std::vector<std::uint8_t> lost_;  // by rank
     std::optional<Rank> first_lost_;
 };

@@ -34,8 +34,8 @@ model::LogGops of_fabric(const Options& options) {
 
 std::string parameters_text(const Options& options) {
     const sim::LocalCosts& costs = options.simulation.local;
-    const model::LogGops parameters = options.level == sim::Level::message ? options.simulation.message.parameters
-                                                                           : of_fabric(options);
+    const model::LogGops parameters =
+        options.level == sim::Level::message ? options.simulation.message.parameters : of_fabric(options);
     return model::to_text(model::charges(parameters, {costs.copy, costs.reduce}));
 }
 

@@ -21,7 +21,8 @@ using transport::Transport;
 Options by_hand(std::uint32_t ranks) {
     Options options;
     options.ranks = ranks;
-    options.simulation.message.parameters = {.L = microseconds(1), .o = nanoseconds(100), .g = nanoseconds(200), .G = 1000};
+    options.simulation.message.parameters = {
+        .L = microseconds(1), .o = nanoseconds(100), .g = nanoseconds(200), .G = 1000};
     return options;
 }
 
@@ -140,8 +141,7 @@ TEST(Run, ACircleOfWaitingRanksIsNamed) {
     EXPECT_EQ(result.state, sim::State::stuck);
     EXPECT_EQ(result.finish, never);
     EXPECT_THAT(result.trouble, testing::Contains("ranks wait for each other in a circle: 0 for 1 for 2 for 0"));
-    EXPECT_THAT(result.trouble,
-                testing::Contains("rank 1 waits for a message of 8 bytes from rank 2, tag 0x2a"));
+    EXPECT_THAT(result.trouble, testing::Contains("rank 1 waits for a message of 8 bytes from rank 2, tag 0x2a"));
 }
 
 TEST(Run, ARankThatThrowsIsLostToTheOthers) {

@@ -50,7 +50,7 @@ public:
 
     // Default: LOOM_PROGRESS=manual|thread|realtime|auto; auto is a thread where a core is spare, else manual. May be
     // called at any time, also with operations pending. real_time falls back to thread where it is not allowed. Over a
-    // transport in virtual time auto is manual, and a thread is refused (UsageError).
+    // transport in virtual time it stays manual whatever is asked for, and progress_state() says why.
     void set_progress(Progress how);
     [[nodiscard]] ProgressState progress_state() const;
 

@@ -25,7 +25,8 @@ struct Options {
     // A rank that ends with an exception is known to be lost to the others at the next multiple of this.
     Time loss_news = microseconds(100);
     // Of messages that came before their receive, kept for each pair of ranks. A send beyond it is over when the other
-    // rank has taken the message and said so. As LOOM_EARLY of real ranks; no_bound is what simulations of schedules do.
+    // rank has taken the message and said so. As LOOM_EARLY of real ranks; no_bound is what simulations of schedules
+    // do.
     std::uint64_t early_bytes = 256 << 10;
     static constexpr std::uint64_t no_bound = UINT64_MAX / 2;
     std::size_t stack_bytes = 64 * 1024;  // of each rank, and a guard page
@@ -33,9 +34,9 @@ struct Options {
 
 // Where a rank's time went.
 struct RankTimes {
-    Time end = never;  // of its body; never if that did not return
-    Time computing{};  // its core was busy: declared computation, copies, reductions
-    Time waiting{};    // for messages, notifications, its own sends
+    Time end = never;            // of its body; never if that did not return
+    Time computing{};            // its core was busy: declared computation, copies, reductions
+    Time waiting{};              // for messages, notifications, its own sends
     std::uint64_t messages = 0;  // sent
     std::uint64_t bytes = 0;
     friend bool operator==(const RankTimes&, const RankTimes&) = default;

@@ -1,8 +1,8 @@
 // The program's end of what it shares with the simulation: questions and answers, and the clock.
 #pragma once
 
-#include <initializer_list>
 #include <cstdint>
+#include <initializer_list>
 #include <mutex>
 #include <span>
 #include <string>
@@ -50,7 +50,7 @@ private:
     bool over_ = false;
     int process_;
     std::mutex mutex_;
-    std::int64_t ahead_ = 0;           // ps
+    std::int64_t ahead_ = 0;            // ps
     std::int64_t processor_since_ = 0;  // ns
 };
 

@@ -95,8 +95,7 @@ LOOM_EXPORT int nanosleep(const timespec* duration, timespec* left) {
 
 LOOM_EXPORT int clock_nanosleep(clockid_t clock, int flags, const timespec* when, timespec* left) {
     Client* const client = is_virtual(clock) ? Client::get() : nullptr;
-    if (client == nullptr)
-        return syscall(SYS_clock_nanosleep, clock, flags, when, left) == 0 ? 0 : errno;
+    if (client == nullptr) return syscall(SYS_clock_nanosleep, clock, flags, when, left) == 0 ? 0 : errno;
     Time until = to_time(*when);
     if ((flags & TIMER_ABSTIME) == 0) until += client->now();
     if ((flags & TIMER_ABSTIME) != 0 && counts_from_epoch(clock))

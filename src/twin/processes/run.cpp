@@ -28,7 +28,8 @@ namespace {
 
 std::filesystem::path library() {
     const std::filesystem::path file = verbs::soft_library().parent_path() / "libloom-twin.so";
-    if (!std::filesystem::exists(file)) throw Error("there is no " + file.string() + ", which programs need to run in virtual time");
+    if (!std::filesystem::exists(file))
+        throw Error("there is no " + file.string() + ", which programs need to run in virtual time");
     return file;
 }
 
@@ -82,13 +83,14 @@ class Player {
 public:
     Player(const Options& options, const Processes& processes) : processes_(processes) {
         Job::Body body = [this](Endpoint& endpoint) {
-            Server(endpoint, slots_->slot(endpoint.rank().value), values_,
-                   [this](Rank rank) { return has_gone(rank); })
-                .run();
+            Server(endpoint, slots_->slot(endpoint.rank().value), values_, [this](Rank rank) {
+                return has_gone(rank);
+            }).run();
         };
         job_ = std::make_unique<Job>(options, std::move(body));
         values_.resize(job_->ranks());
-        slots_ = std::make_unique<Slots>(options, job_->ranks(), processes.processor, job_->hosts(), job_->parameters());
+        slots_ =
+            std::make_unique<Slots>(options, job_->ranks(), processes.processor, job_->hosts(), job_->parameters());
     }
 
     [[nodiscard]] Job& job() { return *job_; }

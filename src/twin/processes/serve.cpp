@@ -42,8 +42,8 @@ bool Server::next() {
 void Server::run() {
     try {
         while (next()) {
-            if (slot_.ahead < 0) throw Error(fmt::format("rank {} says it has computed a negative time",
-                                                         endpoint_.rank().value));
+            if (slot_.ahead < 0)
+                throw Error(fmt::format("rank {} says it has computed a negative time", endpoint_.rank().value));
             endpoint_.compute(Time{std::exchange(slot_.ahead, 0)});
             serve();
             slot_.now.store(endpoint_.time().ps, std::memory_order_relaxed);
@@ -103,7 +103,8 @@ void Server::serve() {
         }
         case Ask::lost: {
             const auto first = endpoint_.lost();
-            slot_.answers[0] = bit_of(arguments[0] < endpoint_.size() ? endpoint_.is_lost(rank_at(0)) : first.has_value());
+            slot_.answers[0] =
+                bit_of(arguments[0] < endpoint_.size() ? endpoint_.is_lost(rank_at(0)) : first.has_value());
             slot_.answers[1] = first ? first->value : 0;
             return;
         }
@@ -172,10 +173,10 @@ void Server::begin_put() {
     Mirror& mine = mirror(arguments[4]);
     const RemoteMemory where{0, arguments[6], arguments[5]};
     const std::span<const std::byte> data(address(arguments[1]), arguments[2]);
-    const bool at_once =
-        arguments[7] != 0
-            ? endpoint_.put_notify(to, where, arguments[3], data, static_cast<std::uint32_t>(arguments[8]), mine.message)
-            : endpoint_.put(to, where, arguments[3], data, mine.message);
+    const bool at_once = arguments[7] != 0
+                             ? endpoint_.put_notify(to, where, arguments[3], data,
+                                                    static_cast<std::uint32_t>(arguments[8]), mine.message)
+                             : endpoint_.put(to, where, arguments[3], data, mine.message);
     answer(at_once, mine.message);
     if (at_once) drop(mine);
 }

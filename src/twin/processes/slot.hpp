@@ -56,13 +56,13 @@ struct SlotsHeader {
     static constexpr std::uint32_t current_version = 1;
     std::uint32_t version = current_version;
     std::uint32_t ranks = 0;
-    std::int64_t look = 0;        // ps: what reading the clock costs
-    double processor = 0;         // factor of measured processor time; 0: not measured
-    std::uint64_t hosts_at = 0;   // bytes from the beginning: of each rank
+    std::int64_t look = 0;       // ps: what reading the clock costs
+    double processor = 0;        // factor of measured processor time; 0: not measured
+    std::uint64_t hosts_at = 0;  // bytes from the beginning: of each rank
     std::uint64_t slots_at = 0;
-    std::uint64_t bytes = 0;      // of the file
+    std::uint64_t bytes = 0;  // of the file
     std::uint32_t level = 0;
-    char parameters[4096] = {};   // what coll chooses by, as text
+    char parameters[4096] = {};  // what coll chooses by, as text
 };
 
 // Sleeps while the turn is not `wanted`; false when `milliseconds` have passed (0: never).
