@@ -154,11 +154,15 @@ bool Endpoint::progress() {
         if (finished_.empty()) return false;
     }
     looked_ = false;
-    // What they start may finish others, which are said in the next round.
+    say_what_finished();
+    return true;
+}
+
+// What that starts may finish others, which are said in the next round.
+void Endpoint::say_what_finished() {
     std::vector<Message*> now;
     now.swap(finished_);
     for (Message* each : now) each->finished(*each);
-    return true;
 }
 
 void Endpoint::finish(Message& message, Message::Outcome outcome) {

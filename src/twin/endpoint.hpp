@@ -106,6 +106,9 @@ public:
     void received(sim::Cookie receive, Time now);
     void woken(sim::Cookie what, Time now);
 
+    // Calls `finished` of what has, without a look.
+    void say_what_finished();
+
     // Others were lost: operations with them end. Inside a call of the simulation for this rank.
     void hear_of_losses();
     // The job comes to no end: the body is unwound. Outside the simulation.

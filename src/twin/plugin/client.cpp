@@ -85,8 +85,11 @@ Time Client::now() {
     return {slot_->now.load(std::memory_order_relaxed) + ahead_};
 }
 
+// What was begun before it goes first.
 void Client::compute(Time duration) {
-    if (duration > Time{}) ahead_ += duration.ps;
+    if (duration <= Time{}) return;
+    if (attached_ && !over_ && slot_->posted != 0) ask(Ask::compute);
+    ahead_ += duration.ps;
 }
 
 void Client::sleep_until(Time when) {
@@ -105,6 +108,17 @@ void Client::count_processor_time() {
     processor_since_ = now;
 }
 
+void Client::put(Question& question, Ask what, std::initializer_list<std::uint64_t> arguments) {
+    question.ask = what;
+    std::copy(arguments.begin(), arguments.end(), question.arguments);
+}
+
+void Client::post(Ask what, std::initializer_list<std::uint64_t> arguments) {
+    // Where processor time counts, it counts before what it was spent on.
+    if (slot_->posted == Slot::most_posted || header_->processor > 0) ask(Ask::compute);
+    put(slot_->post[slot_->posted++], what, arguments);
+}
+
 const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) throw UsageError("two threads of a rank use Loomband at once, which virtual time does not know");
@@ -112,8 +126,7 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     if (getpid() != process_) throw UsageError("a process that a rank forked has no rank of its own");
     if (slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
     count_processor_time();
-    slot_->ask = what;
-    std::copy(arguments.begin(), arguments.end(), slot_->arguments);
+    put(slot_->question, what, arguments);
     slot_->ahead = std::exchange(ahead_, 0);
     give_turn(*slot_, Turn::simulation);
     wait_for_turn(*slot_, Turn::program, 0);

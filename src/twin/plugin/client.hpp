@@ -29,10 +29,11 @@ public:
     void compute(Time duration);
     void sleep_until(Time when);
 
+    // Begins something with the next question: hundreds of ranks take turns, and a turn costs more than all else.
+    void post(Ask what, std::initializer_list<std::uint64_t> arguments);
     // Asks, and sleeps until it is this process's turn again. What it returns stays until the next question. Throws
     // Error when the job has come to no end, or a thread asks beside another.
     const Slot& ask(Ask what, std::initializer_list<std::uint64_t> arguments = {});
-    // With text, which goes in parts.
     Slot& slot() { return *slot_; }
     void attach();
     // Nobody is asked any more; the clock goes on alone.
@@ -42,6 +43,7 @@ public:
 private:
     Client(void* memory, Rank rank);
     void count_processor_time();
+    void put(Question& question, Ask what, std::initializer_list<std::uint64_t> arguments);
 
     SlotsHeader* header_;
     Slot* slot_;

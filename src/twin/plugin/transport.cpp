@@ -24,71 +24,90 @@ std::uint64_t number(const void* address) {
 
 }  // namespace
 
-bool TwinTransport::begun(const Slot& answer, Message& message) {
-    message.outcome = static_cast<Message::Outcome>(answer.answers[1]);
-    return answer.answers[0] != 0;
+// Every answer brings ends.
+const Slot& TwinTransport::ask(Ask what, std::initializer_list<std::uint64_t> arguments) const {
+    const Slot& answer = client_.ask(what, arguments);
+    ends_.insert(ends_.end(), answer.end, answer.end + std::min(answer.ends, Slot::most_ends));
+    return answer;
+}
+
+// What ends at once ends with the next answer.
+bool TwinTransport::begin(Ask what, std::initializer_list<std::uint64_t> arguments, Message& message) {
+    message.outcome = Message::Outcome::pending;
+    looked_ = false;
+    client_.post(what, arguments);
+    return false;
 }
 
 bool TwinTransport::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
-    return begun(client_.ask(Ask::send, {to.value, tag.value, number(data.data()), data.size(), number(&message)}),
-                 message);
+    return begin(Ask::send, {to.value, tag.value, number(data.data()), data.size(), number(&message)}, message);
 }
 
 bool TwinTransport::receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) {
-    return begun(client_.ask(Ask::receive, {from.value, tag.value, number(into.data()), into.size(), number(&message)}),
-                 message);
+    return begin(Ask::receive, {from.value, tag.value, number(into.data()), into.size(), number(&message)}, message);
 }
 
 bool TwinTransport::work(LocalWork kind, std::uint64_t amount, Message& message) {
-    return begun(client_.ask(Ask::work, {static_cast<std::uint64_t>(kind), amount, number(&message)}), message);
+    return begin(Ask::work, {static_cast<std::uint64_t>(kind), amount, number(&message)}, message);
 }
 
 RemoteMemory TwinTransport::expose(std::span<std::byte> memory) {
-    const Slot& answer = client_.ask(Ask::expose, {number(memory.data()), memory.size()});
+    const Slot& answer = ask(Ask::expose, {number(memory.data()), memory.size()});
     return {number(memory.data()), memory.size(), answer.answers[0]};
 }
 
 void TwinTransport::unexpose(const RemoteMemory& memory) {
-    client_.ask(Ask::unexpose, {memory.key});
+    ask(Ask::unexpose, {memory.key});
 }
 
 bool TwinTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                         Message& message) {
-    return begun(client_.ask(Ask::put, {to.value, number(data.data()), data.size(), offset, number(&message), where.key,
-                                        where.bytes, 0, 0}),
+    return begin(Ask::put,
+                 {to.value, number(data.data()), data.size(), offset, number(&message), where.key, where.bytes, 0, 0},
                  message);
 }
 
 bool TwinTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
                                std::span<const std::byte> data, std::uint32_t value, Message& message) {
-    return begun(client_.ask(Ask::put, {to.value, number(data.data()), data.size(), offset, number(&message), where.key,
-                                        where.bytes, 1, value}),
-                 message);
+    return begin(
+        Ask::put,
+        {to.value, number(data.data()), data.size(), offset, number(&message), where.key, where.bytes, 1, value},
+        message);
 }
 
 std::optional<transport::Notification> TwinTransport::next_notification() {
-    const Slot& answer = client_.ask(Ask::notified);
+    const Slot& answer = ask(Ask::notified);
     if (answer.answers[0] == 0) return {};
     return transport::Notification{Rank{static_cast<std::uint32_t>(answer.answers[1])},
                                    static_cast<std::uint32_t>(answer.answers[2])};
 }
 
-// What is called may ask again, and then the slot holds something else.
+// The first look in vain is free, and asks nobody: whoever waits rests next, which asks for the same.
 bool TwinTransport::progress() {
-    const Slot& answer = client_.ask(Ask::progress);
-    const std::uint32_t count = std::min(answer.ends, Slot::most_ends);
-    Slot::End ends[Slot::most_ends];
-    std::copy(answer.end, answer.end + count, ends);
-    for (std::uint32_t i = 0; i < count; ++i) {
-        auto& message = *reinterpret_cast<Message*>(ends[i].message);
-        message.outcome = static_cast<Message::Outcome>(ends[i].outcome);
+    if (ends_.empty() && looked_) ask(Ask::progress);
+    if (ends_.empty()) {
+        looked_ = true;
+        return false;
+    }
+    looked_ = false;
+    std::vector<Slot::End> now;  // what is called begins others
+    now.swap(ends_);
+    for (const Slot::End& each : now) {
+        auto& message = *reinterpret_cast<Message*>(each.message);
+        message.outcome = static_cast<Message::Outcome>(each.outcome);
         message.finished(message);
     }
-    return count != 0;
+    return true;
+}
+
+void TwinTransport::rest() {
+    looked_ = false;
+    if (ends_.empty()) ask(Ask::rest);
 }
 
 void TwinTransport::sleep(std::chrono::microseconds most) {
-    client_.ask(Ask::sleep_for, {static_cast<std::uint64_t>(std::max<std::int64_t>(0, most.count()))});
+    looked_ = false;
+    if (ends_.empty()) ask(Ask::sleep_for, {static_cast<std::uint64_t>(std::max<std::int64_t>(0, most.count()))});
 }
 
 std::optional<std::string> TwinTransport::parameters_text() const {
@@ -96,16 +115,14 @@ std::optional<std::string> TwinTransport::parameters_text() const {
     return std::string(header.parameters, strnlen(header.parameters, sizeof header.parameters));
 }
 
-// Communicators ask when they go, which may be after the end.
 std::optional<Rank> TwinTransport::lost() const {
-    if (client_.is_over()) return {};
-    const Slot& answer = client_.ask(Ask::lost, {client_.ranks()});
-    if (answer.answers[0] == 0) return {};
-    return Rank{static_cast<std::uint32_t>(answer.answers[1])};
+    if (client_.slot().any_lost == 0) return {};
+    return Rank{client_.slot().first_lost};
 }
 
+// Communicators ask when they go, which may be after the end.
 bool TwinTransport::is_lost(Rank who) const {
-    return !client_.is_over() && client_.ask(Ask::lost, {who.value}).answers[0] != 0;
+    return !client_.is_over() && lost() && ask(Ask::lost, {who.value}).answers[0] != 0;
 }
 
 std::span<std::byte> TwinTransport::allocate(std::size_t bytes) {

@@ -1,8 +1,10 @@
 // The transport of a rank that is a process in virtual time: it asks the simulation for everything.
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "loom/transport/transport.hpp"
 #include "twin/plugin/client.hpp"
@@ -35,7 +37,7 @@ public:
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;
     bool progress() override;
-    void rest() override { client_.ask(Ask::rest); }
+    void rest() override;
     void set_events(bool) override {}
     void sleep(std::chrono::microseconds most) override;
     void interrupt() override {}
@@ -50,9 +52,12 @@ private:
     struct Free {
         void operator()(std::byte* memory) const;
     };
-    [[nodiscard]] static bool begun(const Slot& answer, transport::Message& message);
+    bool begin(Ask what, std::initializer_list<std::uint64_t> arguments, transport::Message& message);
+    const Slot& ask(Ask what, std::initializer_list<std::uint64_t> arguments = {}) const;
 
     Client& client_;
+    bool looked_ = false;                  // in vain, and nothing was asked or begun since
+    mutable std::vector<Slot::End> ends_;  // that progress() has to say
     std::map<const std::byte*, std::unique_ptr<std::byte[], Free>> allocated_;
 };
 

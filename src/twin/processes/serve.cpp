@@ -45,42 +45,43 @@ void Server::run() {
             if (slot_.ahead < 0)
                 throw Error(fmt::format("rank {} says it has computed a negative time", endpoint_.rank().value));
             endpoint_.compute(Time{std::exchange(slot_.ahead, 0)});
-            serve();
+            const std::uint32_t posted = std::min(std::exchange(slot_.posted, 0u), Slot::most_posted);
+            for (std::uint32_t i = 0; i < posted; ++i) begin(slot_.post[i]);
+            serve(slot_.question);
+            give_ends();
+            if (const auto first = endpoint_.lost()) {
+                slot_.any_lost = 1;
+                slot_.first_lost = first->value;
+            }
             slot_.now.store(endpoint_.time().ps, std::memory_order_relaxed);
             give_turn(slot_, Turn::program);
             if (finished_) return;
         }
     } catch (const Stopped&) {
-        slot_.stopped = 1;
+        slot_.stopped.store(1, std::memory_order_release);
         give_turn(slot_, Turn::program);
         throw;
     }
     throw transport::RankLost(endpoint_.rank(), fmt::format("rank {} is gone: it ended", endpoint_.rank().value));
 }
 
-Rank Server::rank_at(std::size_t argument) const {
-    if (slot_.arguments[argument] >= endpoint_.size())
-        throw Error(fmt::format("rank {} names rank {} of {}", endpoint_.rank().value, slot_.arguments[argument],
-                                endpoint_.size()));
-    return Rank{static_cast<std::uint32_t>(slot_.arguments[argument])};
+Rank Server::rank_of(std::uint64_t number) const {
+    if (number >= endpoint_.size())
+        throw Error(fmt::format("rank {} names rank {} of {}", endpoint_.rank().value, number, endpoint_.size()));
+    return Rank{static_cast<std::uint32_t>(number)};
 }
 
-void Server::serve() {
-    const auto& arguments = slot_.arguments;
-    switch (slot_.ask) {
+void Server::serve(const Question& question) {
+    const auto& arguments = question.arguments;
+    switch (question.ask) {
         case Ask::attach:
             endpoint_.memory().set_process(static_cast<pid_t>(arguments[0]));
             return;
         case Ask::compute:
             return;
-        case Ask::send:
-        case Ask::receive:
-        case Ask::work:
-            return begin_message();
-        case Ask::put:
-            return begin_put();
         case Ask::progress:
-            return give_ends();
+            if (ended_.empty()) (void)endpoint_.progress();
+            return;
         case Ask::rest:
             if (ended_.empty()) endpoint_.rest();
             return;
@@ -101,23 +102,20 @@ void Server::serve() {
             if (notification) slot_.answers[2] = notification->value;
             return;
         }
-        case Ask::lost: {
-            const auto first = endpoint_.lost();
-            slot_.answers[0] =
-                bit_of(arguments[0] < endpoint_.size() ? endpoint_.is_lost(rank_at(0)) : first.has_value());
-            slot_.answers[1] = first ? first->value : 0;
+        case Ask::lost:
+            slot_.answers[0] = bit_of(endpoint_.is_lost(rank_of(arguments[0])));
             return;
-        }
         case Ask::fence:
-            return fence();
+            return fence(question);
         case Ask::get:
-            return give_value();
+            return give_value(question);
         case Ask::finished:
             finished_ = true;
             return;
+        default:
+            throw Error(fmt::format("rank {} asks for {}, which there is not", endpoint_.rank().value,
+                                    static_cast<std::uint32_t>(question.ask)));
     }
-    throw Error(fmt::format("rank {} asks for {}, which there is not", endpoint_.rank().value,
-                            static_cast<std::uint32_t>(slot_.ask)));
 }
 
 Server::Mirror& Server::mirror(std::uint64_t theirs) {
@@ -127,8 +125,7 @@ Server::Mirror& Server::mirror(std::uint64_t theirs) {
         made.message.owner = &made;
         made.message.finished = [](Message& message) {
             auto& mirror = *static_cast<Mirror*>(message.owner);
-            mirror.server->ended_.push_back({mirror.theirs, static_cast<std::uint32_t>(message.outcome)});
-            mirror.server->drop(mirror);
+            mirror.server->ended(mirror);
         };
         idle_.push_back(&made);
     }
@@ -138,51 +135,52 @@ Server::Mirror& Server::mirror(std::uint64_t theirs) {
     return result;
 }
 
-void Server::drop(Mirror& mirror) {
+void Server::ended(Mirror& mirror) {
+    ended_.push_back({mirror.theirs, static_cast<std::uint32_t>(mirror.message.outcome)});
     idle_.push_back(&mirror);
 }
 
-// Whether it has ended already, and how.
-void Server::answer(bool at_once, const Message& message) {
-    slot_.answers[0] = bit_of(at_once);
-    slot_.answers[1] = static_cast<std::uint64_t>(message.outcome);
-}
-
-void Server::begin_message() {
-    const auto& arguments = slot_.arguments;
-    bool at_once = false;
-    if (slot_.ask == Ask::work) {
-        Mirror& mine = mirror(arguments[2]);
-        at_once = endpoint_.work(arguments[0] == 0 ? LocalWork::copy : LocalWork::reduce, arguments[1], mine.message);
-        answer(at_once, mine.message);
-        if (at_once) drop(mine);
-        return;
-    }
-    const Rank peer = rank_at(0);
-    Mirror& mine = mirror(arguments[4]);
+void Server::begin(const Question& question) {
+    const auto& arguments = question.arguments;
     const std::span data(address(arguments[2]), arguments[3]);
-    at_once = slot_.ask == Ask::send ? endpoint_.send(peer, Tag{arguments[1]}, data, mine.message)
-                                     : endpoint_.receive(peer, Tag{arguments[1]}, data, mine.message);
-    answer(at_once, mine.message);
-    if (at_once) drop(mine);
+    Mirror& mine = mirror(question.ask == Ask::work ? arguments[2] : arguments[4]);
+    Message& message = mine.message;
+    bool at_once = false;
+    switch (question.ask) {
+        case Ask::send:
+            at_once = endpoint_.send(rank_of(arguments[0]), Tag{arguments[1]}, data, message);
+            break;
+        case Ask::receive:
+            at_once = endpoint_.receive(rank_of(arguments[0]), Tag{arguments[1]}, data, message);
+            break;
+        case Ask::work:
+            if (arguments[0] > static_cast<std::uint64_t>(LocalWork::compute))
+                throw Error(fmt::format("rank {} works at something unknown", endpoint_.rank().value));
+            at_once = endpoint_.work(static_cast<LocalWork>(arguments[0]), arguments[1], message);
+            break;
+        case Ask::put:
+            return begin_put(question, mine);
+        default:
+            throw Error(fmt::format("rank {} begins {}, which cannot be begun", endpoint_.rank().value,
+                                    static_cast<std::uint32_t>(question.ask)));
+    }
+    if (at_once) ended(mine);
 }
 
-void Server::begin_put() {
-    const auto& arguments = slot_.arguments;
-    const Rank to = rank_at(0);
-    Mirror& mine = mirror(arguments[4]);
+void Server::begin_put(const Question& question, Mirror& mine) {
+    const auto& arguments = question.arguments;
+    const Rank to = rank_of(arguments[0]);
     const RemoteMemory where{0, arguments[6], arguments[5]};
     const std::span<const std::byte> data(address(arguments[1]), arguments[2]);
     const bool at_once = arguments[7] != 0
                              ? endpoint_.put_notify(to, where, arguments[3], data,
                                                     static_cast<std::uint32_t>(arguments[8]), mine.message)
                              : endpoint_.put(to, where, arguments[3], data, mine.message);
-    answer(at_once, mine.message);
-    if (at_once) drop(mine);
+    if (at_once) ended(mine);
 }
 
 void Server::give_ends() {
-    if (ended_.empty()) (void)endpoint_.progress();
+    endpoint_.say_what_finished();
     slot_.ends = static_cast<std::uint32_t>(std::min<std::size_t>(ended_.size(), Slot::most_ends));
     for (std::uint32_t i = 0; i < slot_.ends; ++i) {
         slot_.end[i] = ended_.front();
@@ -191,10 +189,10 @@ void Server::give_ends() {
 }
 
 // A dissemination: everybody has come, and all that was put before can be had.
-void Server::fence() {
-    const std::uint64_t bytes = std::min<std::uint64_t>(slot_.arguments[0], Slot::most_text);
+void Server::fence(const Question& question) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(question.arguments[0], Slot::most_text);
     put_so_far_.append(slot_.text, bytes);
-    if (slot_.arguments[1] == 0) return;  // more of it comes
+    if (question.arguments[1] == 0) return;  // more of it comes
     const std::uint32_t ranks = endpoint_.size(), me = endpoint_.rank().value;
     transport::unpack(put_so_far_, values_[me]);
     put_so_far_.clear();
@@ -216,14 +214,14 @@ void Server::fence() {
     }
 }
 
-void Server::give_value() {
-    const Rank of = rank_at(0);
+void Server::give_value(const Question& question) {
+    const Rank of = rank_of(question.arguments[0]);
     const std::string key(slot_.text, strnlen(slot_.text, Slot::most_text));
     const auto found = values_[of.value].find(key);
     slot_.answers[0] = bit_of(found != values_[of.value].end());
     if (slot_.answers[0] == 0) return;
     const std::string& value = found->second;
-    const std::uint64_t offset = std::min<std::uint64_t>(slot_.arguments[1], value.size());
+    const std::uint64_t offset = std::min<std::uint64_t>(question.arguments[1], value.size());
     const std::uint64_t part = std::min<std::uint64_t>(value.size() - offset, Slot::most_text);
     std::memcpy(slot_.text, value.data() + offset, part);
     slot_.answers[1] = value.size();

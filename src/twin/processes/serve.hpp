@@ -37,16 +37,15 @@ private:
     };
 
     [[nodiscard]] bool next();
-    void answer(bool at_once, const transport::Message& message);
-    void serve();
-    void begin_message();
-    void begin_put();
+    void begin(const Question& question);
+    void begin_put(const Question& question, Mirror& mine);
+    void ended(Mirror& mirror);
+    void serve(const Question& question);
     void give_ends();
-    void fence();
-    void give_value();
-    [[nodiscard]] Rank rank_at(std::size_t argument) const;
+    void fence(const Question& question);
+    void give_value(const Question& question);
+    [[nodiscard]] Rank rank_of(std::uint64_t number) const;
     [[nodiscard]] Mirror& mirror(std::uint64_t theirs);
-    void drop(Mirror& mirror);
 
     Endpoint& endpoint_;
     Slot& slot_;

@@ -9,51 +9,61 @@ namespace loom::twin {
 
 enum class Turn : std::uint32_t { program, simulation };
 
-// What the program asks. Arguments in the order in which Slot::arguments has them.
+// What the program asks. Arguments in the order in which they stand in Question::arguments.
 enum class Ask : std::uint32_t {
     attach,     // its process
     compute,    // nothing more: the time ahead is all
     send,       // to, tag, address, bytes, message
     receive,    // from, tag, address, bytes, message
-    progress,   // answers up to Slot::most_ends ends, and whether anything happened
+    work,       // kind, amount, message
+    put,        // to, address, bytes, offset, message, key, bytes exposed, whether it notifies, value
+    progress,   // the ends come with every answer
     rest,       //
     sleep_for,  // microseconds, while nothing comes
     sleep,      // until, ps
-    work,       // kind, bytes, message
     expose,     // address, bytes; answers a key
     unexpose,   // key
-    put,        // to, address, bytes, offset, message, key, bytes exposed; more than a bit: notifies, value
     notified,   // answers whether there is one, from, value
-    lost,       // who, or all; answers whether, and the first
-    fence,      // the values put so far are in `text`, `bytes` of them, the last part or not
-    get,        // of, offset; answers bytes in all and a part of them in `text`
+    lost,       // who; answers whether
+    fence,      // the values put so far are in `text`: bytes of them, and whether this is the last part
+    get,        // of, offset; answers whether there is one, bytes in all and in this part of them in `text`
     finished,   // it needs nobody any more
+};
+
+struct Question {
+    Ask ask = Ask::attach;
+    std::uint64_t arguments[9] = {};
 };
 
 // One for each rank, in memory that the launcher makes and the program maps. Whoever has the turn may touch the rest.
 struct alignas(64) Slot {
+    static constexpr std::uint32_t most_posted = 32;
     static constexpr std::uint32_t most_ends = 64;
     static constexpr std::size_t most_text = 8192;
 
     std::atomic<std::uint32_t> turn{0};
-    Ask ask = Ask::attach;
-    std::atomic<std::int64_t> now{0};  // virtual, ps; read at any time
-    std::int64_t ahead = 0;            // ps that the program has computed since its last turn
-    std::uint64_t arguments[10] = {};
+    std::atomic<std::uint32_t> stopped{0};  // the job comes to no end, or is over: nobody answers any more
+    std::atomic<std::int64_t> now{0};       // virtual, ps; read at any time
+    std::int64_t ahead = 0;                 // ps that the program has computed since its last turn, before it posted
+    // Sends, receives, work and puts that were begun since, in their order; then what is to be answered.
+    std::uint32_t posted = 0;
+    Question post[most_posted] = {};
+    Question question;
     std::uint64_t answers[4] = {};
+    std::uint32_t any_lost = 0, first_lost = 0;
+    // Of messages that have ended, in their order; more may follow with the next answer.
     struct End {
         std::uint64_t message;
         std::uint32_t outcome;
     };
     std::uint32_t ends = 0;
     End end[most_ends] = {};
-    std::atomic<std::uint32_t> stopped{0};  // the job comes to no end, or is over: nobody answers any more
     char text[most_text] = {};
 };
 
 // The whole file: this, then the slots.
 struct SlotsHeader {
-    static constexpr std::uint32_t current_version = 1;
+    static constexpr std::uint32_t current_version = 2;
     std::uint32_t version = current_version;
     std::uint32_t ranks = 0;
     std::int64_t look = 0;       // ps: what reading the clock costs
