@@ -12,7 +12,7 @@
 
 namespace loom::hca {
 
-constexpr std::uint32_t requester_psn = 0xfffffe, responder_psn = 77;  // the first numbers wrap around soon
+constexpr Psn requester_psn{0xfffffe}, responder_psn{77};  // the first numbers wrap around soon
 
 // What the service knows of who serves.
 struct ServiceProbe {
@@ -78,12 +78,12 @@ protected:
                                  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
                   0);
     }
-    void to_rtr(Qp& qp, std::uint32_t peer, std::uint32_t psn) const {
+    void to_rtr(Qp& qp, QpNumber peer, Psn psn) const {
         ibv_qp_attr attr{};
         attr.qp_state = IBV_QPS_RTR;
         attr.path_mtu = IBV_MTU_1024;
-        attr.dest_qp_num = peer;
-        attr.rq_psn = psn;
+        attr.dest_qp_num = peer.value;
+        attr.rq_psn = psn.value();
         attr.max_dest_rd_atomic = 4;
         attr.min_rnr_timer = 1;
         attr.ah_attr.port_num = 1;
@@ -96,10 +96,10 @@ protected:
             0);
     }
     // Nothing is repeated by a timer: what these tests see is due to the packets alone.
-    static void to_rts(Qp& qp, std::uint32_t psn) {
+    static void to_rts(Qp& qp, Psn psn) {
         ibv_qp_attr attr{};
         attr.qp_state = IBV_QPS_RTS;
-        attr.sq_psn = psn;
+        attr.sq_psn = psn.value();
         attr.max_rd_atomic = 4;
         const int reliable = qp.type() == IBV_QPT_RC ? static_cast<int>(IBV_QP_TIMEOUT) | IBV_QP_RETRY_CNT |
                                                            IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC
@@ -139,14 +139,14 @@ protected:
     }
 
     // A packet as it would come from queue pair `from` of this process.
-    void arrive(const Qp& from, const Qp& to, Op op, std::uint32_t psn, std::span<const std::uint8_t> payload = {},
+    void arrive(const Qp& from, const Qp& to, Op op, Psn psn, std::span<const std::uint8_t> payload = {},
                 std::uint8_t syndrome = syndrome_ack) {
         Packet packet;
         packet.op = op;
         packet.service = to.type() == IBV_QPT_RC ? Service::rc : Service::uc;
         packet.src_qpn = from.qpn;
         packet.dest_qpn = to.qpn;
-        packet.psn = psn & psn_mask;
+        packet.psn = psn;
         packet.ack_request = true;
         packet.syndrome = syndrome;
         Engine& a = *engine();

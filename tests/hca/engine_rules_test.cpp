@@ -23,7 +23,7 @@ protected:
         to_rtr(qp, from.qpn, responder_psn);
         return qp;
     }
-    void refused(const Qp& from, Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
+    void refused(const Qp& from, Qp& qp, Psn psn, std::uint8_t syndrome) {
         arrive(from, qp, Op::acknowledge, psn, {}, syndrome);
     }
     static void drop_all(Qp& qp) {
@@ -31,7 +31,7 @@ protected:
         attr.qp_state = IBV_QPS_RESET;
         ASSERT_EQ(api::modify_qp(&qp.abi.qp_base, &attr, IBV_QP_STATE), 0);
     }
-    Packet atomic(const Qp& from, const Qp& to, std::uint32_t psn, std::uint64_t& word, std::uint32_t rkey) {
+    Packet atomic(const Qp& from, const Qp& to, Psn psn, std::uint64_t& word, std::uint32_t rkey) {
         Packet packet;
         packet.op = Op::fetch_add;
         packet.src_qpn = from.qpn;
@@ -154,7 +154,7 @@ TEST_F(EngineRules, AReadGoesOnWhereItsAnswerStopped) {
     arrive(deaf, qp, Op::read_response_last, requester_psn + 2, std::span(packet).first(100));  // the second was lost
 
     EXPECT_EQ(last_sent().op, static_cast<std::uint8_t>(Op::read_request));
-    EXPECT_EQ(last_sent().psn, (requester_psn + 1) & psn_mask);
+    EXPECT_EQ(Psn(last_sent().psn), requester_psn + 1);
     std::uint64_t address = 0;
     std::memcpy(&address, last_sent().small, sizeof address);
     EXPECT_EQ(address, reinterpret_cast<std::uint64_t>(memory_.data()) + ring_mtu);
@@ -234,7 +234,7 @@ TEST_F(EngineRules, ARefusalOfOrderNamesThePacketThatIsMissing) {
 
     EXPECT_EQ(last_sent().op, static_cast<std::uint8_t>(Op::acknowledge));
     EXPECT_EQ(last_sent().syndrome, syndrome_nak);
-    EXPECT_EQ(last_sent().psn, responder_psn);
+    EXPECT_EQ(Psn(last_sent().psn), responder_psn);
 }
 
 TEST_F(EngineRules, ARefusalForWantOfAReceiveNamesItsTime) {
@@ -245,7 +245,7 @@ TEST_F(EngineRules, ARefusalForWantOfAReceiveNamesItsTime) {
     arrive(from, qp, Op::send_only, responder_psn);
 
     EXPECT_EQ(last_sent().syndrome, syndrome_rnr | 14);
-    EXPECT_EQ(last_sent().psn, responder_psn);
+    EXPECT_EQ(Psn(last_sent().psn), responder_psn);
 }
 
 TEST_F(EngineRules, ASendThatComesAgainIsAcknowledgedAgainAndReceivedOnce) {
@@ -259,7 +259,7 @@ TEST_F(EngineRules, ASendThatComesAgainIsAcknowledgedAgainAndReceivedOnce) {
 
     EXPECT_EQ(sent(), before + 1);
     EXPECT_EQ(last_sent().op, static_cast<std::uint8_t>(Op::acknowledge));
-    EXPECT_EQ(last_sent().psn, responder_psn);
+    EXPECT_EQ(Psn(last_sent().psn), responder_psn);
     EXPECT_EQ(next(qp).wr_id, 1u);
     ibv_wc wc{};
     EXPECT_FALSE(poll(qp, wc));
@@ -321,7 +321,7 @@ TEST_F(EngineRules, AConnectionListensToItsPartnerAlone) {
     EXPECT_EQ(completions(), 1u);
     qp.path->wire = engine()->roce.get();
     qp.path->dgid = partner;
-    ++packet.psn;
+    packet.psn = packet.psn + 1;
     a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &other, &other});
     EXPECT_EQ(completions(), 1u) << "from another host";
     a.responder.on_packet({packet, {}, nullptr, 0, 0, 0, &partner, &other});
@@ -344,7 +344,7 @@ TEST_F(EngineRules, WhatWasAskedBeforeARefusedRequestIsStillAnswered) {
     read.src_qpn = send.src_qpn = qp.qpn;
     read.dest_qpn = send.dest_qpn = target.qpn;
     read.psn = requester_psn;
-    send.psn = (requester_psn + 1) & psn_mask;
+    send.psn = requester_psn + 1;
     read.remote_address = reinterpret_cast<std::uint64_t>(memory_.data());
     read.rkey = mr_->rkey;
     read.dma_length = 8;

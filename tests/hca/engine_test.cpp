@@ -210,7 +210,7 @@ TEST_F(EngineTest, AClosedDeviceLeavesNothingThatCanBeReached) {
     ASSERT_EQ(api::close(other), 0);
 
     Engine& a = *engine();
-    const std::uint32_t index = qp->qpn & (qps_per_process - 1);
+    const std::uint32_t index = index_of(qp->qpn);
     EXPECT_EQ(a.queue_pairs.find(qp->qpn), nullptr);
     EXPECT_EQ(a.home.directory->qps[index].what.load(), 0u);
     EXPECT_EQ(a.memory.at(mr->index), nullptr);

@@ -102,9 +102,9 @@ TEST_F(EngineWires, TheWindowBoundsWhatIsUnderWayAndHalvesWithALoss) {
     const std::uint32_t window = a.roce->flow(qp).window.packets();
 
     EXPECT_EQ(a.roce->allowance(qp), window);
-    qp.sent_psn = (qp.unacked_psn + window - 1) & psn_mask;
+    qp.sent_psn = qp.unacked_psn + window - 1;
     EXPECT_EQ(a.roce->allowance(qp), 1u);
-    qp.sent_psn = (qp.sent_psn + 1) & psn_mask;
+    qp.sent_psn = qp.sent_psn + 1;
     EXPECT_EQ(a.roce->allowance(qp), 0u);
 
     a.roce->lost(qp);
@@ -147,7 +147,7 @@ TEST_F(EngineWires, TheLastPacketThatTheWindowAllowsAsksForAnAcknowledgement) {
         const ssize_t size = recv(listener, datagram.data(), datagram.size(), 0);
         ASSERT_GT(size, 0);
         const roce::Parsed parsed = roce::parse(std::span(datagram).first(static_cast<std::size_t>(size)));
-        EXPECT_EQ(parsed.packet.psn, (requester_psn + i) & psn_mask);
+        EXPECT_EQ(parsed.packet.psn, requester_psn + i);
         EXPECT_EQ(parsed.packet.ack_request, i == 4u);
     }
     close(listener);
@@ -165,7 +165,7 @@ TEST_F(EngineWires, AnAnswerIsNotMissedWhileOtherPacketsCome) {
     Packet packet;
     packet.op = Op::acknowledge;
     packet.dest_qpn = qp.qpn;
-    packet.psn = (qp.unacked_psn - 5) & psn_mask;  // an old one
+    packet.psn = qp.unacked_psn - 5;  // an old one
     const roce::Address other = *roce::parse_address("192.0.2.1");
     const auto hear = [&] { static_cast<roce::Sink&>(*a.roce).arrived({other, other.ip, 0, packet, {}}); };
 
@@ -218,11 +218,11 @@ TEST_F(EngineWires, AnAnswerOfAPeerThatIsSilentIsMissedSoon) {
 
     qp.retry_at = a.roce->retry_time(qp);
     flow.moved_at -= 100'000'000;
-    flow.probed_psn = (qp.sent_psn + 10) & psn_mask;  // of long ago, when numbers have gone round
+    flow.probed_psn = qp.sent_psn + 10;  // of long ago, when numbers have gone round
     a.requester.timed_out(qp, now_ns());
 
     EXPECT_LT(flow.window.packets(), window);
-    a.requester.acknowledge_until(qp, (qp.sent_psn - 1) & psn_mask);
+    a.requester.acknowledge_until(qp, qp.sent_psn - 1);
     EXPECT_EQ(flow.gap_ns, 0u) << "the answer to what was sent twice tells nothing about waits";
 }
 

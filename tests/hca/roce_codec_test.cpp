@@ -140,9 +140,9 @@ TEST(RoceCodec, NotificationOfAnAdapterIsRead) {
     const Parsed parsed = parse(datagram, Envelope(from, to));
 
     EXPECT_EQ(parsed.drop, Drop::none) << name(parsed.drop);
-    EXPECT_EQ(describe(parsed.packet), describe(notification(0x118)));
+    EXPECT_EQ(describe(parsed.packet), describe(notification(QpNumber{0x118})));
     const auto ours =
-        encode(notification(0x118), std::vector<std::byte>(notification_bytes), Envelope(from, to), 0x718c);
+        encode(notification(QpNumber{0x118}), std::vector<std::byte>(notification_bytes), Envelope(from, to), 0x718c);
     EXPECT_EQ(ours.size(), datagram.size());
 }
 
@@ -153,8 +153,8 @@ TEST(RoceCodec, FieldsAreAtTheirPlaces) {
     packet.solicited = true;
     packet.ack_request = true;
     packet.becn = true;
-    packet.dest_qpn = 0x010203;
-    packet.psn = 0xa1a2a3;
+    packet.dest_qpn = QpNumber{0x010203};
+    packet.psn = Psn(0xa1a2a3);
     packet.remote_address = 0x1122334455667788;
     packet.rkey = 0x99aabbcc;
     packet.dma_length = 5;
@@ -178,8 +178,8 @@ TEST(RoceCodec, PacketWithAKnownCrc) {
     Packet packet;
     packet.service = Service::uc;
     packet.op = Op::send_only;
-    packet.dest_qpn = 211;
-    packet.psn = 13571856;
+    packet.dest_qpn = QpNumber{211};
+    packet.psn = Psn(13571856);
     const auto payload = from_hex("4630818be28935d90e9a95505401be885e50");
 
     const auto datagram = encode(packet, payload, Envelope(from, to), 1144);

@@ -99,7 +99,7 @@ TEST(RoceCrc, EnvelopeEqualsTheMaskedPacketOfTheAnnex) {
         Packet packet;
         packet.op = Op::send_only;
         packet.fecn = (random() & 1) != 0;
-        packet.dest_qpn = static_cast<std::uint32_t>(random()) & 0xffffff;
+        packet.dest_qpn = QpNumber{static_cast<std::uint32_t>(random()) & 0xffffff};
         const auto payload = drawn(random, random.below(300));
 
         const auto datagram = encode(packet, payload, Envelope(from, to), id);

@@ -149,21 +149,21 @@ TEST(RoceRate, PauseIsNotSavedUp) {
 TEST(RoceRate, NotificationsArePacedPerFlow) {
     NotificationPacer pacer;
 
-    EXPECT_TRUE(pacer.due(1, us(0)));
-    EXPECT_FALSE(pacer.due(1, us(49)));
-    EXPECT_TRUE(pacer.due(2, us(49)));
-    EXPECT_TRUE(pacer.due(1, us(50)));
-    EXPECT_FALSE(pacer.due(1, us(99)));
-    EXPECT_TRUE(pacer.due(1, us(1000)));
+    EXPECT_TRUE(pacer.due(QpNumber{1}, us(0)));
+    EXPECT_FALSE(pacer.due(QpNumber{1}, us(49)));
+    EXPECT_TRUE(pacer.due(QpNumber{2}, us(49)));
+    EXPECT_TRUE(pacer.due(QpNumber{1}, us(50)));
+    EXPECT_FALSE(pacer.due(QpNumber{1}, us(99)));
+    EXPECT_TRUE(pacer.due(QpNumber{1}, us(1000)));
 }
 
 TEST(RoceRate, PacerForgetsOldFlows) {
     NotificationPacer pacer;
-    for (std::uint64_t flow = 0; flow < 4096; ++flow) ASSERT_TRUE(pacer.due(flow, us(0)));
+    for (std::uint32_t flow = 0; flow < 4096; ++flow) ASSERT_TRUE(pacer.due(QpNumber{flow}, us(0)));
 
-    EXPECT_FALSE(pacer.due(5000, us(10)));
-    EXPECT_TRUE(pacer.due(5000, us(60)));
-    EXPECT_TRUE(pacer.due(1, us(60)));
+    EXPECT_FALSE(pacer.due(QpNumber{5000}, us(10)));
+    EXPECT_TRUE(pacer.due(QpNumber{5000}, us(60)));
+    EXPECT_TRUE(pacer.due(QpNumber{1}, us(60)));
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ TEST_P(RoceSocket, LongMessageTakesFewDatagramsWithOffload) {
     for (std::uint32_t i = 0; i < 256; ++i) {
         Packet packet;
         packet.op = i == 0 ? Op::write_first : i == 255 ? Op::write_last_imm : Op::write_middle;
-        packet.psn = i;
+        packet.psn = Psn(i);
         batch.add(packet, drawn_payload(random, {Service::rc, Op::send_middle}, 4));
         batch.payloads.back().resize(1024);
         batch.pieces.back()[0] = {batch.payloads.back().data(), 1024};
@@ -134,7 +134,7 @@ TEST_P(RoceSocket, LongMessageTakesFewDatagramsWithOffload) {
     receive_all(receiver, keeper, taken);
 
     ASSERT_EQ(keeper.kept.size(), 256u);
-    for (std::uint32_t i = 0; i < 256; ++i) ASSERT_EQ(keeper.kept[i].packet.psn, i);
+    for (std::uint32_t i = 0; i < 256; ++i) ASSERT_EQ(keeper.kept[i].packet.psn.value(), i);
     if (GetParam().offload == Offload::on)
         EXPECT_GE(sender.counters().offload_batches, 4u);
     else
@@ -183,7 +183,8 @@ TEST_P(RoceSocket, OtherSlotsAreHandedOverInRunsAndAcceptedThere) {
     processes.emplace_back(any_port(GetParam().ip), EndpointOptions{.offload = GetParam().offload, .slot = 1});
     processes.emplace_back(processes[0].local(), EndpointOptions{.offload = GetParam().offload, .slot = 2});
     Batch batch;
-    for (const std::uint32_t qpn : {1u << 14, 2u << 14, 2u << 14 | 5, 1u << 14, 1u, multicast_qpn}) {
+    for (const QpNumber qpn :
+         {qp_number(1, 0), qp_number(2, 0), qp_number(2, 5), qp_number(1, 0), QpNumber{1}, multicast_qpn}) {
         Packet packet;
         packet.op = Op::send_only;
         packet.dest_qpn = qpn;
@@ -206,16 +207,16 @@ TEST_P(RoceSocket, OtherSlotsAreHandedOverInRunsAndAcceptedThere) {
 
     EXPECT_EQ(keepers[chosen].kept.size(), 4u);  // its own, the management queue pair's and the multicast one
     ASSERT_EQ(keepers[other].kept.size(), 2u);
-    for (const Kept& kept : keepers[other].kept) EXPECT_EQ(kept.packet.dest_qpn >> 14, other + 1);
+    for (const Kept& kept : keepers[other].kept) EXPECT_EQ(slot_of(kept.packet.dest_qpn), other + 1);
     EXPECT_EQ(processes[chosen].counters().foreign_packets, 2u);
 }
 
 TEST_P(RoceSocket, NotificationArrives) {
-    sender.notify({receiver.local()}, 0x4005);
+    sender.notify({receiver.local()}, QpNumber{0x4005});
     receive_all(receiver, keeper, 1);
 
     ASSERT_EQ(keeper.kept.size(), 1u);
-    EXPECT_EQ(describe(keeper.kept[0].packet), describe(notification(0x4005)));
+    EXPECT_EQ(describe(keeper.kept[0].packet), describe(notification(QpNumber{0x4005})));
 }
 
 TEST_P(RoceSocket, NobodyListeningIsNoError) {
@@ -250,7 +251,7 @@ TEST(RoceSocketBinding, OffloadEndsTalkToPlainOnes) {
     Packet packet;
     packet.op = Op::send_only;
     for (std::uint32_t i = 0; i < 100; ++i) {
-        packet.psn = i;
+        packet.psn = Psn(i);
         batch.add(packet, std::vector<std::byte>(100));
     }
     Keeper at_plain;
@@ -263,7 +264,7 @@ TEST(RoceSocketBinding, OffloadEndsTalkToPlainOnes) {
 
     ASSERT_EQ(at_plain.kept.size(), 100u);
     ASSERT_EQ(at_offload.kept.size(), 100u);
-    EXPECT_EQ(at_plain.kept[99].packet.psn, 99u);
+    EXPECT_EQ(at_plain.kept[99].packet.psn.value(), 99u);
 }
 
 // IPv6 has no multicast on the loopback interface.

@@ -37,11 +37,11 @@ inline Packet drawn_packet(Random& random, Operation operation) {
     packet.ack_request = bit();
     packet.fecn = bit();
     packet.becn = bit();
-    packet.dest_qpn = number() & 0xffffff;
-    packet.psn = number() & 0xffffff;
+    packet.dest_qpn = QpNumber{number() & 0xffffff};
+    packet.psn = Psn(number());
     if (operation.service == Service::ud) {
         packet.qkey = number();
-        packet.src_qpn = number() & 0xffffff;
+        packet.src_qpn = QpNumber{number() & 0xffffff};
     }
     if (has_reth(operation.op)) packet.dma_length = number();
     if (has_reth(operation.op) || has_atomic(operation.op)) {
@@ -95,9 +95,9 @@ inline std::string describe(const Packet& p) {
     std::ostringstream out;
     out << std::hex << "service " << int(p.service) << " op " << int(p.op) << " se " << p.solicited << " ack "
         << p.ack_request << " fecn " << p.fecn << " becn " << p.becn << " syndrome " << int(p.syndrome) << " qpn "
-        << p.dest_qpn << " psn " << p.psn << " msn " << p.msn << " from " << p.src_qpn << " qkey " << p.qkey << " imm "
-        << p.imm << " at " << p.remote_address << " rkey " << p.rkey << " length " << p.dma_length << " swap "
-        << p.swap_or_add << " compare " << p.compare;
+        << p.dest_qpn.value << " psn " << p.psn.value() << " msn " << p.msn << " from " << p.src_qpn.value << " qkey "
+        << p.qkey << " imm " << p.imm << " at " << p.remote_address << " rkey " << p.rkey << " length " << p.dma_length
+        << " swap " << p.swap_or_add << " compare " << p.compare;
     return out.str();
 }
 

@@ -13,7 +13,7 @@ constexpr std::uint64_t us = 1000, ms = 1'000'000;
 
 // A wire that takes a packet every `each` and answers after `trip`; the window is always used up. Returns the packets
 // it carried in `span`.
-std::uint64_t stream(Window& window, std::uint32_t& psn, std::uint64_t& now, std::uint64_t span, std::uint64_t each,
+std::uint64_t stream(Window& window, Psn& psn, std::uint64_t& now, std::uint64_t span, std::uint64_t each,
                      std::uint64_t trip) {
     std::deque<std::uint64_t> answers;  // when each packet under way is acknowledged
     std::uint64_t free_at = now, carried = 0;
@@ -23,20 +23,20 @@ std::uint64_t stream(Window& window, std::uint32_t& psn, std::uint64_t& now, std
             free_at = std::max(free_at, now) + each;
             answers.push_back(free_at + trip);
         }
-        psn = (psn + fresh) & psn_mask;
+        psn = psn + fresh;
         if (fresh != 0) window.sent(psn, now);
         now = answers.front();
         answers.pop_front();
         ++carried;
-        window.acknowledged(1, (psn - static_cast<std::uint32_t>(answers.size())) & psn_mask, now);
+        window.acknowledged(1, psn - static_cast<std::uint32_t>(answers.size()), now);
     }
-    psn = (psn + 1) & psn_mask;
+    psn = psn + 1;
     return carried;
 }
 
 // One packet and its answer on a quiet wire.
-void ping(Window& window, std::uint32_t& psn, std::uint64_t& now, std::uint64_t trip) {
-    psn = (psn + 1) & psn_mask;
+void ping(Window& window, Psn& psn, std::uint64_t& now, std::uint64_t trip) {
+    psn = psn + 1;
     window.sent(psn, now);
     now += trip;
     window.acknowledged(1, psn, now);
@@ -48,7 +48,7 @@ TEST(RoceWindow, OpensOnAFastWireAndALongWayIsNoQueue) {
     };
     for (const Wire& wire : {Wire{50 * ms, 100 * us}, Wire{2000 * ms, 30 * ms}}) {
         Window window;
-        std::uint32_t psn = 0;
+        Psn psn;
         std::uint64_t now = 1;
 
         stream(window, psn, now, wire.span, 1 * us, wire.trip);
@@ -59,7 +59,7 @@ TEST(RoceWindow, OpensOnAFastWireAndALongWayIsNoQueue) {
 
 TEST(RoceWindow, KeepsASlowWireBusyAndItsQueueShort) {
     Window window;
-    std::uint32_t psn = 0xfffff0;  // numbers wrap
+    Psn psn(0xfffff0);  // numbers wrap
     std::uint64_t now = 1;
     ping(window, psn, now, 100 * us);
 
@@ -72,7 +72,7 @@ TEST(RoceWindow, KeepsASlowWireBusyAndItsQueueShort) {
 
 TEST(RoceWindow, AWindowThatWasTooWideIsNarrowedWithoutALoss) {
     Window window;
-    std::uint32_t psn = 0;
+    Psn psn;
     std::uint64_t now = 1;
     stream(window, psn, now, 50 * ms, 1 * us, 100 * us);
     ASSERT_EQ(window.packets(), Window::most);
@@ -84,7 +84,7 @@ TEST(RoceWindow, AWindowThatWasTooWideIsNarrowedWithoutALoss) {
 
 TEST(RoceWindow, WaitsAloneLeaveItNarrow) {
     Window window;
-    std::uint32_t psn = 0;
+    Psn psn;
     std::uint64_t now = 1;
     ping(window, psn, now, 100 * us);
 
@@ -112,8 +112,8 @@ public:
             Side& side = sides[i];
             side.window = Window(i == 0 ? one : other);
             side.sent = side.acknowledged = side.came = 16;
-            side.window.sent(16, now_);
-            side.window.acknowledged(0, 16, now_ + 100 * us);
+            side.window.sent(Psn(16), now_);
+            side.window.acknowledged(0, Psn(16), now_ + 100 * us);
         }
         now_ += 100 * us;
     }
@@ -131,7 +131,7 @@ private:
     void fill(Side& side) {
         for (; side.sent - side.acknowledged < side.window.packets(); ++side.sent) {
             side.queue.push_back(packet);
-            if (side.sent % 16 == 15) side.window.sent(side.sent + 1, now_);
+            if (side.sent % 16 == 15) side.window.sent(Psn(side.sent + 1), now_);
         }
     }
     void carry(Side& from, Side& to) {
@@ -143,7 +143,7 @@ private:
                 if (++to.came % 16 == 0) to.queue.push_back(to.came);
                 return;
             }
-            to.window.acknowledged(next - to.acknowledged, next, now_);
+            to.window.acknowledged(next - to.acknowledged, Psn(next), now_);
             to.acknowledged = next;
         }
     }
@@ -169,12 +169,12 @@ TEST(RoceWindow, DataBothWaysKeepsBothWiresBusyWhoeverHadTheWiderWindow) {
 TEST(RoceWindow, WaitsOfOneFlightNarrowItOnce) {
     Window window(600);
     std::uint64_t now = 1;
-    window.sent(1, now);
-    window.acknowledged(1, 1, now += 100 * us);
-    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.sent(end, now);
+    window.sent(Psn(1), now);
+    window.acknowledged(1, Psn(1), now += 100 * us);
+    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.sent(Psn(end), now);
 
     now += 2 * Window::longest_queue_ns;
-    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.acknowledged(16, end, now);
+    for (std::uint32_t end = 17; end <= 17 + 15 * 16; end += 16) window.acknowledged(16, Psn(end), now);
 
     EXPECT_GE(window.packets(), 250u);
     EXPECT_LE(window.packets(), 350u);
@@ -183,20 +183,20 @@ TEST(RoceWindow, WaitsOfOneFlightNarrowItOnce) {
 TEST(RoceWindow, LossesOfOneFlightHalveItOnce) {
     Window window;
 
-    window.lost(10, 70);
-    window.lost(10, 70);
-    window.lost(20, 70);
+    window.lost(Psn(10), Psn(70));
+    window.lost(Psn(10), Psn(70));
+    window.lost(Psn(20), Psn(70));
 
     EXPECT_EQ(window.packets(), Window::first / 2);
 }
 
 TEST(RoceWindow, LossesOfTheNextFlightHalveItAgain) {
     Window window;
-    window.lost(10, 70);
-    window.acknowledged(60, 70, 1);
+    window.lost(Psn(10), Psn(70));
+    window.acknowledged(60, Psn(70), 1);
     const std::uint32_t before = window.packets();
 
-    window.lost(75, 100);
+    window.lost(Psn(75), Psn(100));
 
     EXPECT_EQ(window.packets(), before / 2);
 }
@@ -205,8 +205,8 @@ TEST(RoceWindow, NeverClosesAltogether) {
     Window window;
 
     for (std::uint32_t flight = 0; flight < 20; ++flight) {
-        window.lost(flight * 10, flight * 10 + 5);
-        window.acknowledged(10, (flight + 1) * 10, 1 + flight);
+        window.lost(Psn(flight * 10), Psn(flight * 10 + 5));
+        window.acknowledged(10, Psn((flight + 1) * 10), 1 + flight);
     }
 
     EXPECT_GE(window.packets(), Window::least);
@@ -214,7 +214,7 @@ TEST(RoceWindow, NeverClosesAltogether) {
 
 TEST(RoceWindow, WhatIsSentTwiceTellsNothingAboutTimes) {
     Window window;
-    std::uint32_t psn = 0;
+    Psn psn;
     std::uint64_t now = 1;
     ping(window, psn, now, 100 * us);
     const std::uint32_t before = window.packets();

@@ -136,7 +136,7 @@ struct Traffic {
         for (std::uint32_t i = 0; i < 150; ++i) {
             Packet packet;
             packet.op = i == 0 ? Op::write_first : i == 149 ? Op::write_last : Op::write_middle;
-            packet.psn = i;
+            packet.psn = Psn(i);
             add(packet, std::vector<std::byte>(1024, static_cast<std::byte>(i)));
         }
         for (std::size_t i = 0; i < packets.size(); ++i) packets[i].payload = &pieces[i];
@@ -240,7 +240,7 @@ TEST(RoceWireLimits, PacketsBeyondTheMtuAreLostAlone) {
     for (std::uint32_t i = 0; i < 9; ++i) {
         Outgoing& outgoing = packets.emplace_back();
         outgoing.packet.op = Op::send_only;
-        outgoing.packet.psn = i;
+        outgoing.packet.psn = Psn(i);
         outgoing.pieces = 1;
         outgoing.payload = i / 3 == 1 ? &piece_of_4096 : &piece_of_1024;
         outgoing.payload_bytes = static_cast<std::uint32_t>(outgoing.payload->iov_len);
@@ -257,7 +257,8 @@ TEST(RoceWireLimits, PacketsBeyondTheMtuAreLostAlone) {
 
     ASSERT_EQ(status, 0);
     std::vector<std::uint32_t> numbers;
-    for (const auto& packet : packets_in(file)) numbers.push_back(parse(std::span(packet).subspan(28)).packet.psn);
+    for (const auto& packet : packets_in(file))
+        numbers.push_back(parse(std::span(packet).subspan(28)).packet.psn.value());
     EXPECT_EQ(numbers, (std::vector<std::uint32_t>{0, 1, 2, 6, 7, 8}));
 }
 

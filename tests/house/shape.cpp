@@ -178,8 +178,11 @@ private:
             const std::size_t first = first_line();
             shape_.functions.push_back({function_name(statement()), first, line_of(end) - first + 1});
             at_ = end;
-            if (scopes_.back().kind == Scope::Kind::type && scopes_.back().is_public)
-                ++shape_.classes[scopes_.back().index].public_members;
+            if (scopes_.back().kind == Scope::Kind::type) {
+                Class& type = shape_.classes[scopes_.back().index];
+                ++type.functions;
+                if (scopes_.back().is_public) ++type.public_members;
+            }
         }
         if (scope.kind == Scope::Kind::type) shape_.classes[scope.index].last = line_of(at_);
         if (!scope.goes_on) statement_ = at_ + 1;
@@ -196,7 +199,10 @@ private:
         if (text.empty() || std::regex_search(text, no_member)) return;
         Class& type = shape_.classes[scopes_.back().index];
         const std::string function = function_name(text);
-        if (!function.empty()) type.declared.push_back({function, first_line()});
+        if (!function.empty()) {
+            type.declared.push_back({function, first_line()});
+            ++type.functions;
+        }
         if (!scopes_.back().is_public) return;
         ++type.public_members;
         if (!function.empty()) return;

@@ -21,6 +21,7 @@ struct Class {
     std::string name;
     std::size_t line, last;             // its first and last line
     std::size_t public_members = 0;     // functions and data; not types, friends, what is deleted or defaulted
+    std::size_t functions = 0;          // of any access, with their body or without; not deleted or defaulted
     std::vector<Member> declared = {};  // functions without their body, of any access
 };
 

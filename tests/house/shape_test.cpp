@@ -18,6 +18,7 @@ using testing::IsEmpty;
 
 constexpr std::size_t longest_function = 80;
 constexpr std::size_t most_public_members = 40;
+constexpr std::size_t most_functions = 40;  // of a class
 constexpr std::size_t most_files_of_a_class = 3;
 
 // Offences against a rule that the list does not name, and names in the list that are no longer needed.
@@ -75,10 +76,14 @@ TEST(Shape, OfClassesIsNarrow) {
     std::map<std::string, std::set<std::string>> files;  // of "AREA CLASS"
 
     each_shape({"include", "src", "tests", "bench"}, [&](const std::string& path, const Shape& shape) {
-        for (const Class& each : shape.classes)
+        for (const Class& each : shape.classes) {
             if (each.public_members > most_public_members)
                 judgement.offence(area(path) + " " + each.name,
                                   path + ", " + std::to_string(each.public_members) + " public members");
+            if (each.functions > most_functions)
+                judgement.offence(area(path) + " " + each.name,
+                                  path + ", " + std::to_string(each.functions) + " functions");
+        }
         if (!path.starts_with("src/") || !path.ends_with(".cpp")) return;
         for (const Function& each : shape.functions)
             if (const std::size_t end = each.name.rfind("::"); end != std::string::npos)
@@ -158,12 +163,14 @@ TEST(PlantedShape, OfClassesIsFound) {
     ASSERT_EQ(shape.classes.size(), 2u);
     EXPECT_EQ(shape.classes[0].name, "A");
     EXPECT_EQ(shape.classes[0].public_members, 3u) << "A(), get(), call";
+    EXPECT_EQ(shape.classes[0].functions, 3u) << "A(), get(), hidden()";
     EXPECT_EQ(shape.classes[0].last, 16u);
     ASSERT_EQ(shape.classes[0].declared.size(), 2u);
     EXPECT_EQ(shape.classes[0].declared[1].name, "hidden");
     EXPECT_EQ(shape.classes[0].declared[1].line, 14u);
     EXPECT_EQ(shape.classes[1].name, "Inner");
     EXPECT_EQ(shape.classes[1].public_members, 3u);
+    EXPECT_EQ(shape.classes[1].functions, 0u);
 }
 
 TEST(PlantedShape, OfAHeaderWithAWrongMapIsFound) {

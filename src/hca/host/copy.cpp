@@ -86,16 +86,16 @@ Peer::Mapping map_share(Peer& peer, const Published& mr) {
 
 // The remote memory of a request, when everything allows it; otherwise the responder is asked and gives its reasons.
 bool allowed(Peer& peer, const Qp& qp, const Remote& remote, Target& target) {
-    const std::uint32_t dest = qp.attr.dest_qp_num;
-    const QpEntry& theirs = peer.directory->qps[dest & (qps_per_process - 1)];
+    const QpNumber dest = qp.partner();
+    const QpEntry& theirs = peer.directory->qps[index_of(dest)];
     const std::uint64_t what = theirs.what.load(std::memory_order_acquire);
     const std::uint64_t whose = theirs.whose.load(std::memory_order_relaxed);
     const auto state = static_cast<std::uint32_t>(what >> 24 & 0xff),
                type = static_cast<std::uint32_t>(what >> 32 & 0xff);
     const auto rights = static_cast<std::uint32_t>(what >> 40 & 0xff);
-    if ((what & 0xffffff) != dest || (state != IBV_QPS_RTR && state != IBV_QPS_RTS && state != IBV_QPS_SQD))
+    if ((what & low_24_bits) != dest.value || (state != IBV_QPS_RTR && state != IBV_QPS_RTS && state != IBV_QPS_SQD))
         return false;
-    if (type != static_cast<std::uint32_t>(qp.type()) || whose >> 32 != qp.qpn) return false;
+    if (type != static_cast<std::uint32_t>(qp.type()) || whose >> 32 != qp.qpn.value) return false;
     const std::uint32_t right = remote.read ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_REMOTE_WRITE;
     if ((rights & right) == 0) return false;
 

@@ -35,16 +35,16 @@ int Home::open(const Config& config) {
 }
 
 void Home::publish(const Qp& qp) {
-    QpEntry& entry = directory->qps[qp.qpn & (qps_per_process - 1)];
+    QpEntry& entry = directory->qps[index_of(qp.qpn)];
     entry.whose.store(qp.pd->id | std::uint64_t{qp.attr.dest_qp_num} << 32, std::memory_order_relaxed);
-    entry.what.store(qp.qpn | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
+    entry.what.store(qp.qpn.value | std::uint64_t{static_cast<std::uint8_t>(qp.state())} << 24 |
                          std::uint64_t{static_cast<std::uint8_t>(qp.type())} << 32 |
                          std::uint64_t{qp.rights() & 0xffu} << 40,
                      std::memory_order_release);
 }
 
 void Home::withdraw(const Qp& qp) {
-    directory->qps[qp.qpn & (qps_per_process - 1)].what.store(0, std::memory_order_release);
+    directory->qps[index_of(qp.qpn)].what.store(0, std::memory_order_release);
 }
 
 }  // namespace loom::hca

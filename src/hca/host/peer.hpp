@@ -58,7 +58,7 @@ struct Peer {
         int fd = -1;    // to read from
         int into = -1;  // to lend into, of ours
         std::uint64_t inode = 0;
-        std::uint32_t qpn = 0;    // whose loan it is
+        QpNumber qpn;             // whose loan it is
         std::uint32_t pages = 0;  // that have room
         // Of ours: what is lent in it now, 0 when it is free; of theirs: the last that was tried.
         std::uint64_t number = 0;

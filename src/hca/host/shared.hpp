@@ -7,19 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hca/protocol/numbers.hpp"
+
 namespace loom::hca {
 
 constexpr std::uint64_t segment_magic = 0x32534252'45564c4cull;  // changes with the layout
 
-constexpr unsigned slot_bits = 10, index_bits = 14;
-constexpr std::uint32_t slots = 1u << slot_bits;  // 1 .. slots - 1 are given to processes
-constexpr std::uint32_t qps_per_process = 1u << index_bits;
 constexpr std::uint32_t mrs_per_process = 1u << 16;
-constexpr std::uint32_t multicast_qpn = 0xffffff;
 constexpr std::size_t max_sges = 32;  // of one work request
-constexpr std::uint32_t slot_of(std::uint32_t qpn) {
-    return qpn >> index_bits;
-}
 
 // How bytes went: the paths that counters tell apart.
 enum class Way : std::uint8_t { store, direct, target, roce };

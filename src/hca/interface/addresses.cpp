@@ -15,7 +15,7 @@ ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr) try {
     if (a == nullptr) return errno = ENODEV, nullptr;
     if (attr->port_num != 1) return errno = EINVAL, nullptr;
     const Guard guard(*a);
-    auto path = find_path(*a, Context::of(pd->context), *attr, 0, false);
+    auto path = find_path(*a, Context::of(pd->context), *attr, {}, false);
     if (path == nullptr) return errno = EINVAL, nullptr;
     auto ah = std::make_unique<Ah>();
     ah->abi.context = pd->context;

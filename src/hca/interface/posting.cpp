@@ -76,7 +76,7 @@ int take_send(Engine& a, Qp& qp, const ibv_send_wr& wr) {
     if (qp.type() == IBV_QPT_UD) {
         if (wr.wr.ud.ah == nullptr) return EINVAL;
         w.path = Ah::of(wr.wr.ud.ah).path;
-        w.remote_qpn = wr.wr.ud.remote_qpn & psn_mask;
+        w.remote_qpn = QpNumber{wr.wr.ud.remote_qpn & low_24_bits};
         w.remote_qkey = wr.wr.ud.remote_qkey;
     }
     if (inlined) {

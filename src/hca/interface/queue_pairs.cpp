@@ -29,7 +29,7 @@ void reset(Engine& a, Qp& qp) {
     qp.msn = qp.owed = 0;
     qp.ack_due = qp.nak_sent = qp.in_message = qp.receiving = qp.kept = qp.established = qp.drain_event = false;
     qp.nak_due = 0;
-    qp.asked_again = Qp::no_psn;
+    qp.asked_again.reset();
     qp.answers.clear();
     qp.atomics = {};
     qp.path.reset();
@@ -48,11 +48,11 @@ int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (has(IBV_QP_RETRY_CNT) && attr.retry_cnt > 7) return EINVAL;
     if (has(IBV_QP_RNR_RETRY) && attr.rnr_retry > 7) return EINVAL;
     if (has(IBV_QP_MIN_RNR_TIMER) && attr.min_rnr_timer > 31) return EINVAL;
-    if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > psn_mask) return EINVAL;
+    if (has(IBV_QP_DEST_QPN) && attr.dest_qp_num > low_24_bits) return EINVAL;
     std::shared_ptr<Path> path;
     if (has(IBV_QP_AV)) {
         if (attr.ah_attr.port_num != 1) return EINVAL;
-        const std::uint32_t dest = has(IBV_QP_DEST_QPN) ? attr.dest_qp_num : qp.attr.dest_qp_num;
+        const QpNumber dest = has(IBV_QP_DEST_QPN) ? QpNumber{attr.dest_qp_num} : qp.partner();
         path = find_path(a, *qp.context, attr.ah_attr, dest, true);
         if (path == nullptr) return EINVAL;
         qp.path = path;
@@ -64,8 +64,8 @@ int apply(Engine& a, Qp& qp, const ibv_qp_attr& attr, int mask) {
     if (has(IBV_QP_ACCESS_FLAGS)) qp.attr.qp_access_flags = attr.qp_access_flags;
     if (has(IBV_QP_PATH_MTU)) qp.attr.path_mtu = attr.path_mtu;
     if (has(IBV_QP_DEST_QPN)) qp.attr.dest_qp_num = attr.dest_qp_num;
-    if (has(IBV_QP_RQ_PSN)) qp.expected_psn = qp.attr.rq_psn = attr.rq_psn & psn_mask;
-    if (has(IBV_QP_SQ_PSN)) qp.next_psn = qp.unacked_psn = qp.sent_psn = qp.attr.sq_psn = attr.sq_psn & psn_mask;
+    if (has(IBV_QP_RQ_PSN)) qp.attr.rq_psn = (qp.expected_psn = Psn(attr.rq_psn)).value();
+    if (has(IBV_QP_SQ_PSN)) qp.attr.sq_psn = (qp.next_psn = qp.unacked_psn = qp.sent_psn = Psn(attr.sq_psn)).value();
     if (has(IBV_QP_MAX_DEST_RD_ATOMIC)) qp.attr.max_dest_rd_atomic = attr.max_dest_rd_atomic;
     if (has(IBV_QP_MAX_QP_RD_ATOMIC)) qp.attr.max_rd_atomic = attr.max_rd_atomic;
     if (has(IBV_QP_MIN_RNR_TIMER)) qp.attr.min_rnr_timer = attr.min_rnr_timer;
@@ -104,7 +104,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
 
     auto made = std::make_unique<Qp>();
     Qp* qp = made.get();
-    qp->qpn = a->home.slot << index_bits | index;
+    qp->qpn = qp_number(a->home.slot, index);
     qp->context = &Context::of(pd->context);
     qp->pd = &Pd::of(pd);
     qp->send_cq = &Cq::of(attr->send_cq);
@@ -118,7 +118,7 @@ Qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attr) try {
     abi.recv_cq = attr->recv_cq;
     abi.srq = attr->srq;
     abi.handle = index;
-    abi.qp_num = qp->qpn;
+    abi.qp_num = qp->qpn.value;
     abi.state = IBV_QPS_RESET;
     abi.qp_type = attr->qp_type;
     pthread_mutex_init(&abi.mutex, nullptr);
@@ -190,8 +190,8 @@ int query_qp(ibv_qp* abi, ibv_qp_attr* attr, int, ibv_qp_init_attr* init) try {
     const Qp& qp = Qp::of(abi);
     *attr = qp.attr;
     attr->qp_state = attr->cur_qp_state = abi->state;
-    attr->rq_psn = qp.expected_psn;
-    attr->sq_psn = qp.next_psn;
+    attr->rq_psn = qp.expected_psn.value();
+    attr->sq_psn = qp.next_psn.value();
     attr->cap = qp.init.cap;
     attr->sq_draining = qp.state() == IBV_QPS_SQD && !qp.drained() ? 1 : 0;
     *init = qp.init;

@@ -23,7 +23,7 @@ ibv_srq* create_srq(ibv_pd* pd, ibv_srq_init_attr* attr) try {
     srq->abi.context = pd->context;
     srq->abi.srq_context = attr->srq_context;
     srq->abi.pd = pd;
-    srq->number = a->next_srq++ & psn_mask;
+    srq->number = a->next_srq++ & low_24_bits;
     srq->abi.handle = srq->number;
     pthread_mutex_init(&srq->abi.mutex, nullptr);
     pthread_cond_init(&srq->abi.cond, nullptr);

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hca/host/shared.hpp"
@@ -193,19 +194,21 @@ struct SendWqe {
     std::uint64_t compare = 0, swap_or_add = 0;
     // UD
     std::shared_ptr<Path> path;
-    std::uint32_t remote_qpn = 0, remote_qkey = 0;
+    QpNumber remote_qpn;
+    std::uint32_t remote_qkey = 0;
     // How far it is.
-    bool begun = false;                                  // packet numbers are given
-    bool responded = false;                              // a read or atomic has all of its answer
-    std::uint32_t first_psn = 0, packets = 0, sent = 0;  // sent: packets of it on the wire
-    std::uint32_t asked = 0;                             // requests of a read that are not answered yet
-    std::uint32_t received = 0, requested = 0;           // bytes of a read's answer, and asked for
+    bool begun = false;      // packet numbers are given
+    bool responded = false;  // a read or atomic has all of its answer
+    Psn first_psn;
+    std::uint32_t packets = 0, sent = 0;        // sent: packets of it on the wire
+    std::uint32_t asked = 0;                    // requests of a read that are not answered yet
+    std::uint32_t received = 0, requested = 0;  // bytes of a read's answer, and asked for
 };
 
 // What the responder still has to say to the requester, in order.
 struct Answer {
     enum class Kind : std::uint8_t { read, atomic } kind{};
-    std::uint32_t psn = 0;  // of the first packet to send
+    Psn psn;  // of the first packet to send
     std::uint32_t msn = 0;
     std::uint64_t address = 0;  // read: next byte; atomic: the original value
     std::uint32_t left = 0;     // bytes
@@ -221,7 +224,7 @@ struct Qp {
     Srq* srq = nullptr;
     ibv_qp_init_attr init{};  // as created
     ibv_qp_attr attr{};       // as modified; the state is abi.qp_base.state
-    std::uint32_t qpn = 0;
+    QpNumber qpn;
     bool extended = false;
     std::shared_ptr<void> extension;  // what the ibv_wr_* interface keeps
     bool drain_event = false;         // asked for when the send queue has drained
@@ -237,14 +240,13 @@ struct Qp {
     std::unique_ptr<std::uint8_t[]> sq_inline;  // touched where it is used
     std::uint32_t sq_head = 0, sq_next = 0, sq_tail = 0;
     std::uint32_t unpolled = 0;  // completions of sends that the program has not taken: they keep their places
-    std::uint32_t next_psn = 0;  // of the next new packet
-    std::uint32_t unacked_psn = 0;
-    std::uint32_t sent_psn = 0;        // after the last packet that is on the wire
+    Psn next_psn;                // of the next new packet
+    Psn unacked_psn;
+    Psn sent_psn;                      // after the last packet that is on the wire
     std::shared_ptr<RoceFlow> flow;    // when it talks RoCE
     std::uint32_t read_bytes_out = 0;  // bytes of answers that are to come
-    static constexpr std::uint32_t no_psn = ~0u;
-    std::uint32_t asked_again = no_psn;  // packet of an answer that was missing and is asked for once more
-    std::uint32_t reads_out = 0;         // reads and atomics on their way
+    std::optional<Psn> asked_again;    // packet of an answer that was missing and is asked for once more
+    std::uint32_t reads_out = 0;       // reads and atomics on their way
     std::uint32_t retries_left = 0, rnr_left = 0;
     std::uint64_t retry_at = 0;       // ns; 0: no timer runs
     std::uint64_t rnr_until = 0;      // ns; 0: not waiting
@@ -255,11 +257,12 @@ struct Qp {
 
     // Responder.
     RecvQueue rq;
-    std::uint32_t expected_psn = 0, msn = 0;
+    Psn expected_psn;
+    std::uint32_t msn = 0;  // of 24 bits
     bool ack_due = false, nak_sent = false;
     std::uint32_t owed = 0;    // packets since the last acknowledgement
     std::uint8_t nak_due = 0;  // syndrome of a refusal that is still to be sent; 0: none
-    std::uint32_t nak_psn = 0;
+    Psn nak_psn;
     bool in_message = false;  // between first and last
     bool message_is_write = false;
     bool receiving = false;            // a receive was taken for the message in progress
@@ -274,7 +277,7 @@ struct Qp {
     std::uint32_t received = 0;  // bytes of the message so far
     std::deque<Answer> answers;
     struct AtomicResult {
-        std::uint32_t psn = ~0u;
+        std::optional<Psn> psn;
         std::uint64_t original = 0;
     };
     std::array<AtomicResult, 32> atomics{};  // answers to repeat when a request comes again
@@ -284,6 +287,7 @@ struct Qp {
     static Qp& of(ibv_qp_ex* abi) { return *reinterpret_cast<Qp*>(abi); }
     [[nodiscard]] ibv_qp_state state() const { return abi.qp_base.state; }
     [[nodiscard]] ibv_qp_type type() const { return abi.qp_base.qp_type; }
+    [[nodiscard]] QpNumber partner() const { return QpNumber{attr.dest_qp_num}; }
     // What the peer may do. Who serves no reads at a time serves none at all.
     [[nodiscard]] std::uint32_t rights() const {
         constexpr std::uint32_t answered = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

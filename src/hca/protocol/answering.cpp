@@ -19,7 +19,7 @@ void Responder::owe(Qp& qp) {
 
 // Owes the requester a refusal of its packet. It acknowledges what came before, goes out behind the answers that are
 // due, and waits for room as they do: the wire inside a host loses nothing, so nobody would ask again.
-void Responder::owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
+void Responder::owe_nak(Qp& qp, Psn psn, std::uint8_t syndrome) {
     qp.nak_due = syndrome;
     qp.nak_psn = psn;
     qp.ack_due = false;
@@ -28,7 +28,7 @@ void Responder::owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome) {
 }
 
 // Tells the requester that its request was refused, and stops.
-void Responder::refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event) {
+void Responder::refuse(Qp& qp, Psn psn, Nak code, ibv_event_type event) {
     owe_nak(qp, psn, static_cast<std::uint8_t>(syndrome_nak | static_cast<std::uint8_t>(code)));
     if (code == Nak::sequence) return;
     engine_.completions.async_event(*qp.context, event, &qp.abi);
@@ -38,8 +38,8 @@ void Responder::refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event
 void Responder::make_acknowledgement(const Qp& qp, Packet& packet) const {
     packet.service = Service::rc;
     packet.op = Op::acknowledge;
-    packet.dest_qpn = qp.attr.dest_qp_num;
-    packet.psn = (qp.expected_psn - 1) & psn_mask;
+    packet.dest_qpn = qp.partner();
+    packet.psn = qp.expected_psn - 1;
     packet.msn = qp.msn;
     packet.syndrome = syndrome_ack;
 }
@@ -63,7 +63,7 @@ bool Responder::answer_read(Qp& qp, Answer& due, Packet& packet) {
         const std::uint32_t bytes = std::min(packets * qp.mtu, due.left);
         add(sent_bytes, bytes);
         due.first = false;
-        due.psn = (due.psn + packets) & psn_mask;
+        due.psn = due.psn + packets;
         due.address += bytes;
         due.left -= bytes;
     };
@@ -81,7 +81,7 @@ bool Responder::answer_read(Qp& qp, Answer& due, Packet& packet) {
         const std::uint32_t length = std::min(due.left, qp.mtu);
         if (length != 0) memory = engine_.memory.local(due.rkey, due.address, length, qp.pd, IBV_ACCESS_REMOTE_READ);
         if (memory == nullptr && length != 0) {  // deregistered meanwhile
-            const std::uint32_t psn = due.psn;
+            const Psn psn = due.psn;
             qp.answers.clear();
             refuse(qp, psn, Nak::remote_access, IBV_EVENT_QP_ACCESS_ERR);
             return false;
@@ -115,7 +115,7 @@ void Responder::answer(Qp& qp) {
         return rode(qp);
     Packet packet;
     packet.service = Service::rc;
-    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.dest_qpn = qp.partner();
     while (!qp.answers.empty()) {
         Answer& due = qp.answers.front();
         packet.msn = due.msn;
@@ -167,7 +167,7 @@ void Responder::flush(Qp& qp) {
     ibv_wc wc{};
     wc.status = IBV_WC_WR_FLUSH_ERR;
     wc.opcode = IBV_WC_RECV;
-    wc.qp_num = qp.qpn;
+    wc.qp_num = qp.qpn.value;
     if (qp.receiving || qp.kept) {
         qp.receiving = qp.kept = false;
         wc.wr_id = qp.recv.wr_id;
@@ -195,7 +195,7 @@ void Responder::forget(Qp& qp) {
 
 std::uint64_t Responder::least_missing_of_writes() {
     std::uint64_t least = 0;
-    std::erase_if(far_writes_, [&](std::uint32_t qpn) {
+    std::erase_if(far_writes_, [&](QpNumber qpn) {
         const Qp* const qp = engine_.queue_pairs.find(qpn);
         if (qp == nullptr || !qp->in_message || !qp->message_is_write) return true;
         // What ends first is what is waited for.

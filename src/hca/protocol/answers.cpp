@@ -36,7 +36,7 @@ void Requester::on_answer(Qp& qp, const Packet& packet, std::span<const std::uin
     if (qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) return;
     if (qp.type() != IBV_QPT_RC || qp.sq_head == qp.sq_tail) return;
     // Only numbers that are on their way can be answered; anything else is old, or nonsense.
-    if (psn_distance(packet.psn, qp.unacked_psn) < -1 || psn_distance(packet.psn, qp.next_psn) >= 0) return;
+    if (packet.psn - qp.unacked_psn < -1 || !packet.psn.before(qp.next_psn)) return;
     if (packet.op == Op::acknowledge ? take_acknowledgement(qp, packet) : take_data(qp, packet, payload)) run(qp);
 }
 
@@ -46,8 +46,8 @@ bool Requester::take_acknowledgement(Qp& qp, const Packet& packet) {
         acknowledge_until(qp, packet.psn);
         return true;
     }
-    if (psn_distance(packet.psn, qp.unacked_psn) < 0) return false;
-    const std::uint32_t before = (packet.psn - 1) & psn_mask;
+    if (packet.psn.before(qp.unacked_psn)) return false;
+    const Psn before = packet.psn - 1;
     if (kind == syndrome_rnr) {
         if (qp.rnr_until != 0) return false;
         acknowledge_until(qp, before);
@@ -75,7 +75,7 @@ bool Requester::take_acknowledgement(Qp& qp, const Packet& packet) {
 
 // The answer to a read or an atomic, which acknowledges what came before it.
 bool Requester::take_data(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload) {
-    acknowledge_until(qp, (packet.psn - 1) & psn_mask);
+    acknowledge_until(qp, packet.psn - 1);
     std::uint32_t at = qp.sq_head;
     const std::uint32_t end = qp.begun_end();
     for (; at != end; ++at) {
@@ -101,16 +101,16 @@ bool Requester::take_data(Qp& qp, const Packet& packet, std::span<const std::uin
 
 bool Requester::take_part(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges, const Packet& packet,
                           std::span<const std::uint8_t> payload) {
-    const std::uint32_t expected = (w.first_psn + w.received / qp.mtu) & psn_mask;
+    const Psn expected = w.first_psn + w.received / qp.mtu;
     if (packet.psn != expected) {
         // A piece is missing: asked for again, once, whatever else of this answer still comes.
-        if (psn_distance(packet.psn, expected) <= 0 || qp.asked_again == expected) return false;
+        if (!packet.psn.after(expected) || qp.asked_again == expected) return false;
         qp.asked_again = expected;
         qp.path->wire->lost(qp);
         resend(qp, expected);
         return true;
     }
-    qp.asked_again = Qp::no_psn;
+    qp.asked_again.reset();
     const std::uint32_t left = w.length - w.received;
     if (payload.size() != std::min(left, qp.mtu)) {
         fail(qp, IBV_WC_BAD_RESP_ERR);
@@ -123,7 +123,7 @@ bool Requester::take_part(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges, con
         end_answer(qp, w, packet.psn);
         return true;
     }
-    qp.unacked_psn = (packet.psn + 1) & psn_mask;
+    qp.unacked_psn = packet.psn + 1;
     qp.path->wire->progressed(qp, 1);
     if (qp.retry_at != 0) qp.retry_at = qp.path->wire->retry_time(qp);
     if (w.received % qp.path->wire->read_chunk() != 0) return false;
@@ -132,23 +132,23 @@ bool Requester::take_part(Qp& qp, SendWqe& w, std::span<const ibv_sge> sges, con
     return true;
 }
 
-void Requester::end_answer(Qp& qp, SendWqe& w, std::uint32_t psn) {
+void Requester::end_answer(Qp& qp, SendWqe& w, Psn psn) {
     w.responded = true;
     --w.asked;
     --qp.reads_out;
     acknowledge_until(qp, psn);
 }
 
-void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
+void Requester::acknowledge_until(Qp& qp, Psn psn) {
     bool moved = false;
     while (qp.sq_head != qp.sq_tail) {
         SendWqe& w = qp.wqe(qp.sq_head);
         if (!w.begun) break;
-        const std::uint32_t last = (w.first_psn + w.packets - 1) & psn_mask;
-        if (psn_distance(last, psn) > 0) break;
+        const Psn last = w.first_psn + w.packets - 1;
+        if (last.after(psn)) break;
         if (waits_for_answer(w) && !w.responded) {
             // Something later was acknowledged: the answer was lost on the way. It is asked for once more.
-            const std::uint32_t missing = (w.first_psn + w.received / qp.mtu) & psn_mask;
+            const Psn missing = w.first_psn + w.received / qp.mtu;
             if (qp.sq_next != qp.sq_head && qp.asked_again != missing) {
                 qp.asked_again = missing;
                 qp.path->wire->lost(qp);
@@ -164,13 +164,13 @@ void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
     if (qp.sq_head != qp.sq_tail) {
         // What is missing of an answer is not acknowledged by what comes behind it.
         const SendWqe& w = qp.wqe(qp.sq_head);
-        const std::uint32_t answered = (w.first_psn + w.received / qp.mtu - 1) & psn_mask;
-        if (w.begun && waits_for_answer(w) && !w.responded && psn_distance(psn, answered) > 0) psn = answered;
+        const Psn answered = w.first_psn + w.received / qp.mtu - 1;
+        if (w.begun && waits_for_answer(w) && !w.responded && psn.after(answered)) psn = answered;
     }
-    if (const std::int32_t news = psn_distance(psn, qp.unacked_psn) + 1; news > 0) {
-        qp.unacked_psn = (psn + 1) & psn_mask;
+    if (const std::int32_t news = psn - qp.unacked_psn + 1; news > 0) {
+        qp.unacked_psn = psn + 1;
         qp.rnr_until = 0;  // what was not received is, after all
-        if (psn_distance(qp.sent_psn, qp.unacked_psn) < 0) qp.sent_psn = qp.unacked_psn;
+        if (qp.sent_psn.before(qp.unacked_psn)) qp.sent_psn = qp.unacked_psn;
         if (Wire& wire = *qp.path->wire; wire.lossy()) {
             wire.progressed(qp, static_cast<std::uint32_t>(news));
             far_bytes_acknowledged_ += std::uint64_t{qp.mtu} * static_cast<std::uint32_t>(news);
@@ -186,13 +186,13 @@ void Requester::acknowledge_until(Qp& qp, std::uint32_t psn) {
 }
 
 // Goes back to packet `psn`: it and what follows will be sent again.
-void Requester::resend(Qp& qp, std::uint32_t psn, Lost lost) {
+void Requester::resend(Qp& qp, Psn psn, Lost lost) {
     PortCounters& counters = counters_of(*qp.context);
     std::uint32_t at = qp.sq_head;
     const std::uint32_t end = qp.begun_end();
     for (; at != end; ++at) {
         const SendWqe& w = qp.wqe(at);
-        if (psn_distance((w.first_psn + w.packets - 1) & psn_mask, psn) >= 0) break;
+        if (!(w.first_psn + w.packets - 1).before(psn)) break;
     }
     if (at == end) return;
     for (std::uint32_t i = at; i != end; ++i) {
@@ -204,7 +204,7 @@ void Requester::resend(Qp& qp, std::uint32_t psn, Lost lost) {
             w.asked = 0;
             w.requested = w.received;
         }
-        const std::int32_t into = psn_distance(psn, w.first_psn);
+        const std::int32_t into = psn - w.first_psn;
         const std::uint32_t keep = waits_for_answer(w)   ? w.received / qp.mtu
                                    : i == at && into > 0 ? static_cast<std::uint32_t>(into)
                                                          : 0;

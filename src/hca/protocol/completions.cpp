@@ -62,7 +62,7 @@ void Completions::complete_send(Qp& qp, SendWqe& wqe, ibv_wc_status status) {
     ibv_wc wc{};
     wc.wr_id = wqe.wr_id;
     wc.status = status;
-    wc.qp_num = qp.qpn;
+    wc.qp_num = qp.qpn.value;
     switch (wqe.opcode) {
         case IBV_WR_RDMA_WRITE:
         case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -101,12 +101,12 @@ void Completions::write_signals(std::unique_lock<EngineLock>& lock) {
 }
 
 void Completions::forget(const Qp& qp) {
-    std::erase_if(late_, [&](const Late& late) { return late.wc.qp_num == qp.qpn; });
+    std::erase_if(late_, [&](const Late& late) { return late.wc.qp_num == qp.qpn.value; });
     for (Cq* cq : {qp.send_cq, qp.recv_cq}) {
         std::uint32_t kept = cq->head;
         const std::uint32_t mask = static_cast<std::uint32_t>(cq->ring.size()) - 1;
         for (std::uint32_t at = cq->head; at != cq->tail; ++at)
-            if (cq->ring[at & mask].wc.qp_num != qp.qpn) cq->ring[kept++ & mask] = cq->ring[at & mask];
+            if (cq->ring[at & mask].wc.qp_num != qp.qpn.value) cq->ring[kept++ & mask] = cq->ring[at & mask];
         cq->tail = kept;
     }
 }

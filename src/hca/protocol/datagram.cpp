@@ -85,7 +85,7 @@ void Responder::on_datagram(Qp& qp, const Arrival& arrival) {
     scatter(qp.recv_sges, grh_bytes, arrival.payload);
     add(counters.received_bytes[static_cast<std::size_t>(arrival.from == nullptr ? Way::roce : Way::store)], length);
     ibv_wc wc = receive_completion(qp, IBV_WC_SUCCESS, IBV_WC_RECV, length + grh_bytes);
-    wc.src_qp = packet.src_qpn;
+    wc.src_qp = packet.src_qpn.value;
     wc.slid = arrival.slid;
     if (arrival.sgid != nullptr) {
         wc.wc_flags |= IBV_WC_GRH;

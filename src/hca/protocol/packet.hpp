@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "hca/protocol/numbers.hpp"
+
 namespace loom::hca {
 
 // Operation codes: the lower five bits of the BTH opcode.
@@ -43,13 +45,6 @@ constexpr std::uint8_t syndrome_rnr = 0x20;  // | timer
 constexpr std::uint8_t syndrome_nak = 0x60;  // | code
 enum class Nak : std::uint8_t { sequence = 0, invalid_request = 1, remote_access = 2, remote_operational = 3 };
 
-constexpr std::uint32_t psn_mask = 0xffffff;
-
-// Distance from b to a on the circle of 2^24 packet numbers, in [-2^23, 2^23).
-constexpr std::int32_t psn_distance(std::uint32_t a, std::uint32_t b) {
-    return static_cast<std::int32_t>((a - b) << 8) >> 8;
-}
-
 // Only the fields that the operation has are meaningful; the rest are zero. 64 bytes: one cache line.
 struct Packet {
     Op op{};
@@ -60,10 +55,10 @@ struct Packet {
     bool becn = false;
     std::uint8_t syndrome = 0;  // AETH
     std::uint8_t reserved = 0;
-    std::uint32_t dest_qpn = 0;
-    std::uint32_t psn = 0;
+    QpNumber dest_qpn;
+    Psn psn;
     std::uint32_t msn = 0;             // AETH
-    std::uint32_t src_qpn = 0;         // DETH (UD); inside a host of every request
+    QpNumber src_qpn;                  // DETH (UD); inside a host of every request
     std::uint32_t qkey = 0;            // DETH (UD)
     std::uint32_t imm = 0;             // ImmDt, as the program gave it (network order)
     std::uint64_t remote_address = 0;  // RETH, AtomicETH

@@ -14,13 +14,13 @@ std::uint32_t QueuePairs::free_index() {
 }
 
 void QueuePairs::add(Qp& qp) {
-    by_index_[qp.qpn & (qps_per_process - 1)] = &qp;
+    by_index_[index_of(qp.qpn)] = &qp;
     engine_.home.publish(qp);
 }
 
 void QueuePairs::remove(Qp& qp) {
     engine_.home.withdraw(qp);
-    by_index_[qp.qpn & (qps_per_process - 1)] = nullptr;
+    by_index_[index_of(qp.qpn)] = nullptr;
     forget(qp);
 }
 

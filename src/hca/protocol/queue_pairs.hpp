@@ -14,8 +14,8 @@ class QueuePairs {
 public:
     explicit QueuePairs(Engine& engine) : engine_(engine), by_index_(qps_per_process, nullptr) {}
 
-    [[nodiscard]] Qp* find(std::uint32_t qpn) const {
-        Qp* const qp = by_index_[qpn & (qps_per_process - 1)];
+    [[nodiscard]] Qp* find(QpNumber qpn) const {
+        Qp* const qp = by_index_[index_of(qpn)];
         return qp != nullptr && qp->qpn == qpn ? qp : nullptr;
     }
     [[nodiscard]] const std::vector<Qp*>& all() const { return by_index_; }  // with gaps
@@ -32,7 +32,7 @@ public:
     // The program has taken a completion: a send's place in its queue is free.
     void taken(const ibv_wc& wc) const {
         if ((wc.opcode & IBV_WC_RECV) != 0) return;
-        Qp* const qp = find(wc.qp_num);
+        Qp* const qp = find(QpNumber{wc.qp_num});
         if (qp != nullptr && qp->unpolled != 0) --qp->unpolled;
     }
 

@@ -51,14 +51,14 @@ bool receive_short(Engine& a, Qp& qp, const Arrival& arrival) {
     ++queue.head;
     qp.nak_sent = false;
     qp.nak_due = 0;
-    qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
-    qp.msn = (qp.msn + 1) & psn_mask;
+    qp.expected_psn = qp.expected_psn + 1;
+    qp.msn = (qp.msn + 1) & low_24_bits;
     add(counters_of(*qp.context).received_bytes[static_cast<std::size_t>(Way::store)], length);
     ibv_wc wc{};
     wc.wr_id = wqe.wr_id;
     wc.opcode = IBV_WC_RECV;
     wc.byte_len = length;
-    wc.qp_num = qp.qpn;
+    wc.qp_num = qp.qpn.value;
     wc.src_qp = qp.attr.dest_qp_num;
     wc.slid = arrival.slid;
     if (packet.op == Op::send_only_imm) {
@@ -88,7 +88,7 @@ ibv_wc receive_completion(const Qp& qp, ibv_wc_status status, ibv_wc_opcode opco
     wc.status = status;
     wc.opcode = opcode;
     wc.byte_len = length;
-    wc.qp_num = qp.qpn;
+    wc.qp_num = qp.qpn.value;
     return wc;
 }
 

@@ -144,7 +144,7 @@ inline bool Requester::copy(Qp& qp, SendWqe& w, std::uint32_t at) {
     w.first_psn = qp.next_psn;
     const std::uint32_t whole = is_atomic(w) || w.placed || w.by_reference ? 0 : w.length;
     w.packets = connected ? std::max(1u, (whole + qp.mtu - 1) / qp.mtu) : 1;
-    qp.next_psn = (qp.next_psn + w.packets) & psn_mask;
+    qp.next_psn = qp.next_psn + w.packets;
     if (w.placed) return true;
     const Path& path = connected ? *qp.path : *w.path;
     const Way way = path.wire->counted_as(w.by_reference                                            ? Way::direct
@@ -174,7 +174,7 @@ bool Requester::send_questions(Qp& qp, SendWqe& w) {
     Wire& wire = *qp.path->wire;
     Packet packet;
     packet.service = service_of(qp.type());
-    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.dest_qpn = qp.partner();
     packet.src_qpn = qp.qpn;
     packet.imm = w.imm;
     packet.op = op_of(w, true, true);
@@ -187,14 +187,14 @@ bool Requester::send_questions(Qp& qp, SendWqe& w) {
         if (qp.reads_out >= most_reads(qp) || qp.read_bytes_out >= wire.read_window()) return false;
         const std::uint64_t boundary = (std::uint64_t{w.requested} / chunk + 1) * chunk;
         const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(w.length, boundary));
-        packet.psn = (w.first_psn + w.requested / qp.mtu) & psn_mask;
+        packet.psn = w.first_psn + w.requested / qp.mtu;
         packet.remote_address = w.remote_address + w.requested;
         packet.dma_length = end - w.requested;
         if (!wire.send(qp, *qp.path, packet)) return false;
         qp.read_bytes_out += end - w.requested;
         w.requested = end;
         w.sent = end == w.length ? w.packets : end / qp.mtu;
-        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+        qp.sent_psn = w.first_psn + w.sent;
         ++w.asked;
         ++qp.reads_out;
     }
@@ -212,7 +212,7 @@ bool Requester::send_references(Qp& qp, SendWqe& w, std::span<const ibv_sge> sge
     }
     Packet packet;
     packet.service = service_of(qp.type());
-    packet.dest_qpn = qp.attr.dest_qp_num;
+    packet.dest_qpn = qp.partner();
     packet.src_qpn = qp.qpn;
     packet.imm = w.imm;
     packet.op = Op::send_by_reference;
@@ -235,7 +235,7 @@ bool Requester::send_message(Qp& qp, SendWqe& w, const Path& path, std::span<con
         const std::uint32_t sent = wire.send_run(qp, w, sges);
         if (sent == 0) return false;
         w.sent += sent;
-        qp.sent_psn = (w.first_psn + w.sent) & psn_mask;
+        qp.sent_psn = w.first_psn + w.sent;
     }
     Packet packet;
     packet.src_qpn = qp.qpn;
@@ -249,7 +249,7 @@ bool Requester::send_message(Qp& qp, SendWqe& w, const Path& path, std::span<con
         load.length = w.placed ? 0 : std::min(w.length - load.offset, connected ? qp.mtu : w.length);
         make_packet(qp, w, w.sent, packet);
         if (paced && (allowed == 1 || w.sent % 16 == 15)) packet.ack_request = true;
-        qp.sent_psn = (packet.psn + 1) & psn_mask;
+        qp.sent_psn = packet.psn + 1;
         if (path.multicast ? !engine_.groups.send(qp, w, packet, sges) : !wire.send(qp, path, packet, load))
             return false;
     }
@@ -283,7 +283,7 @@ bool Requester::send_short(Qp& qp, SendWqe& w, std::uint32_t at) {
     w.placed = w.by_reference = w.responded = false;
     w.first_psn = qp.next_psn;
     w.packets = w.sent = 1;
-    qp.next_psn = qp.sent_psn = (w.first_psn + 1) & psn_mask;
+    qp.next_psn = qp.sent_psn = w.first_psn + 1;
     engine_.ring.send_short(qp, w, reinterpret_cast<const std::uint8_t*>(sges[0].addr));
     ++qp.sq_next;
     if (!reliable) {
@@ -299,7 +299,7 @@ void Requester::make_packet(Qp& qp, const SendWqe& w, std::uint32_t index, Packe
     const bool first = index == 0, last = index + 1 == w.packets;
     packet.service = service_of(qp.type());
     packet.op = op_of(w, first, last);
-    packet.psn = (w.first_psn + index) & psn_mask;
+    packet.psn = w.first_psn + index;
     packet.solicited = last && (w.flags & IBV_SEND_SOLICITED) != 0;
     packet.ack_request = last && (qp.type() != IBV_QPT_RC || is_signalled(qp, w) || qp.path->wire->asks(qp, w));
     packet.imm = w.imm;
@@ -312,7 +312,7 @@ void Requester::make_packet(Qp& qp, const SendWqe& w, std::uint32_t index, Packe
         // The upper bit means: the queue pair's own key.
         packet.qkey = (w.remote_qkey & 0x80000000u) != 0 ? qp.attr.qkey : w.remote_qkey;
     } else {
-        packet.dest_qpn = qp.attr.dest_qp_num;
+        packet.dest_qpn = qp.partner();
     }
 }
 

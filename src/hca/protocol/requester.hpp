@@ -26,7 +26,7 @@ public:
 
     // --- answers.cpp
     void on_answer(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
-    void acknowledge_until(Qp& qp, std::uint32_t psn);
+    void acknowledge_until(Qp& qp, Psn psn);
     void fail(Qp& qp, ibv_wc_status status);  // the oldest request failed: error state and flush
     void flush(Qp& qp);
     void look_if_drained(Qp& qp);
@@ -65,8 +65,8 @@ private:
     bool take_data(Qp& qp, const Packet& packet, std::span<const std::uint8_t> payload);
     bool take_part(Qp& qp, SendWqe& wqe, std::span<const ibv_sge> sges, const Packet& packet,
                    std::span<const std::uint8_t> payload);  // of a read
-    void end_answer(Qp& qp, SendWqe& wqe, std::uint32_t psn);
-    void resend(Qp& qp, std::uint32_t psn, Lost lost = Lost::perhaps);
+    void end_answer(Qp& qp, SendWqe& wqe, Psn psn);
+    void resend(Qp& qp, Psn psn, Lost lost = Lost::perhaps);
     // --- timers.cpp
     void start_timer(Qp& qp, std::uint64_t& field, std::uint64_t at);
 

@@ -34,10 +34,10 @@ void keep_receive(Qp& qp) {
 }
 
 // Whether the memory that a send refers to is still that of the request: a sender that gave up has it back.
-bool still_sends(const Peer& peer, std::uint32_t qpn) {
-    const std::uint64_t what = peer.directory->qps[qpn & (qps_per_process - 1)].what.load(std::memory_order_acquire);
+bool still_sends(const Peer& peer, QpNumber qpn) {
+    const std::uint64_t what = peer.directory->qps[index_of(qpn)].what.load(std::memory_order_acquire);
     const auto state = static_cast<std::uint32_t>(what >> 24 & 0xff);
-    return (what & 0xffffff) == qpn && (state == IBV_QPS_RTS || state == IBV_QPS_SQD);
+    return (what & low_24_bits) == qpn.value && (state == IBV_QPS_RTS || state == IBV_QPS_SQD);
 }
 
 // Carries out an atomic operation; returns the original value. Atomic for the target's processors too, but where
@@ -100,7 +100,7 @@ void Responder::on_packet(const Arrival& arrival) {
     }
     // A connected queue pair listens to its partner alone.
     if (arrival.from != nullptr
-            ? qp->path->peer.get() != arrival.from || (is_request(packet.op) && packet.src_qpn != qp->attr.dest_qp_num)
+            ? qp->path->peer.get() != arrival.from || (is_request(packet.op) && packet.src_qpn != qp->partner())
             : qp->path->wire != engine_.roce.get() || arrival.sgid == nullptr || *arrival.sgid != qp->path->dgid) {
         add(counters.dropped);
         return;
@@ -119,7 +119,7 @@ void Responder::on_request(Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     const Op op = packet.op;
     const bool reliable = qp.type() == IBV_QPT_RC;
-    if (psn_distance(packet.psn, qp.expected_psn) != 0 && !goes_on(qp, packet)) return;
+    if (packet.psn != qp.expected_psn && !goes_on(qp, packet)) return;
     if (!qp.established && qp.state() == IBV_QPS_RTR)
         engine_.completions.async_event(*qp.context, IBV_EVENT_COMM_EST, &qp.abi);
     qp.established = true;
@@ -146,7 +146,7 @@ void Responder::on_request(Qp& qp, const Arrival& arrival) {
     if (is_write(op) ? !take_written(qp, arrival, carried) : !take_sent(qp, arrival, carried)) return;
     qp.received += carried;
     count(qp, arrival, carried);
-    qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
+    qp.expected_psn = qp.expected_psn + 1;
     if (ends(op)) end_message(qp, arrival);
     if (!reliable) return;
     ++qp.owed;
@@ -166,7 +166,7 @@ bool Responder::goes_on(Qp& qp, const Packet& packet) {
         qp.expected_psn = packet.psn;
         return true;
     }
-    if (psn_distance(packet.psn, qp.expected_psn) < 0) {
+    if (packet.psn.before(qp.expected_psn)) {
         repeat(qp, packet);
     } else if (!qp.nak_sent) {
         qp.nak_sent = true;
@@ -179,7 +179,7 @@ bool Responder::goes_on(Qp& qp, const Packet& packet) {
 // There is no receive for it.
 void Responder::not_ready(Qp& qp, const Packet& packet) {
     if (qp.type() != IBV_QPT_RC) {
-        qp.expected_psn = (packet.psn + 1) & psn_mask;
+        qp.expected_psn = packet.psn + 1;
         qp.in_message = false;
         add(counters_of(*qp.context).dropped);
         return;
@@ -300,7 +300,7 @@ void Responder::count(const Qp& qp, const Arrival& arrival, std::uint32_t carrie
 void Responder::end_message(Qp& qp, const Arrival& arrival) {
     const Packet& packet = arrival.packet;
     qp.in_message = false;
-    qp.msn = (qp.msn + 1) & psn_mask;
+    qp.msn = (qp.msn + 1) & low_24_bits;
     if (!qp.receiving) return;
     qp.receiving = false;
     ibv_wc wc = receive_completion(qp, IBV_WC_SUCCESS, is_write(packet.op) ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
@@ -332,7 +332,7 @@ void Responder::serve_read_or_atomic(Qp& qp, const Packet& packet) {
     }
     qp.nak_sent = false;
     qp.nak_due = 0;
-    qp.msn = (qp.msn + 1) & psn_mask;
+    qp.msn = (qp.msn + 1) & low_24_bits;
     Answer due;
     due.psn = packet.psn;
     due.msn = qp.msn;
@@ -342,12 +342,12 @@ void Responder::serve_read_or_atomic(Qp& qp, const Packet& packet) {
         due.rkey = packet.rkey;
         due.left = length;
         const std::uint32_t packets = std::max(1u, (length + qp.mtu - 1) / qp.mtu);
-        qp.expected_psn = (qp.expected_psn + packets) & psn_mask;
+        qp.expected_psn = qp.expected_psn + packets;
     } else {
         due.kind = Answer::Kind::atomic;
         due.address = change_word(memory, packet);
         qp.atomics[qp.atomics_at++ % qp.atomics.size()] = {packet.psn, due.address};
-        qp.expected_psn = (qp.expected_psn + 1) & psn_mask;
+        qp.expected_psn = qp.expected_psn + 1;
     }
     qp.ack_due = false;  // the answer acknowledges what came before
     qp.answers.push_back(due);
@@ -364,7 +364,7 @@ void Responder::repeat(Qp& qp, const Packet& packet) {
                                                          IBV_ACCESS_REMOTE_READ) == nullptr))
             return;
         // The new answer replaces an old one for the same read that is still being sent.
-        std::erase_if(qp.answers, [&](const Answer& answer) { return psn_distance(answer.psn, packet.psn) >= 0; });
+        std::erase_if(qp.answers, [&](const Answer& answer) { return !answer.psn.before(packet.psn); });
         if (too_many()) return;
         Answer due;
         due.kind = Answer::Kind::read;

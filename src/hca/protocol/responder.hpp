@@ -59,13 +59,13 @@ private:
     // --- answering.cpp
     bool answer_read(Qp& qp, Answer& due, Packet& packet);
     void make_acknowledgement(const Qp& qp, Packet& packet) const;
-    void owe_nak(Qp& qp, std::uint32_t psn, std::uint8_t syndrome);
-    void refuse(Qp& qp, std::uint32_t psn, Nak code, ibv_event_type event);
+    void owe_nak(Qp& qp, Psn psn, std::uint8_t syndrome);
+    void refuse(Qp& qp, Psn psn, Nak code, ibv_event_type event);
 
     Engine& engine_;
     std::vector<Qp*> owing_;  // acknowledgements or answers to send
     std::uint64_t far_bytes_ = 0;
-    std::vector<std::uint32_t> far_writes_;  // queue pairs in the middle of a write, or just after
+    std::vector<QpNumber> far_writes_;  // queue pairs in the middle of a write, or just after
 };
 
 }  // namespace loom::hca

@@ -28,7 +28,7 @@ void Requester::give_up(Qp& qp) {
 bool Requester::ask_if_nobody_did(Qp& qp) {
     if (qp.path == nullptr || !qp.path->wire->unasked(qp)) return false;
     qp.ask_now = true;
-    resend(qp, (qp.sent_psn - 1) & psn_mask, Lost::no);
+    resend(qp, qp.sent_psn - 1, Lost::no);
     run(qp);
     qp.ask_now = false;
     return true;
@@ -36,7 +36,7 @@ bool Requester::ask_if_nobody_did(Qp& qp) {
 
 void Requester::timed_out(Qp& qp, std::uint64_t now) {
     qp.retry_at = 0;
-    qp.asked_again = Qp::no_psn;
+    qp.asked_again.reset();
     if ((qp.state() != IBV_QPS_RTS && qp.state() != IBV_QPS_SQD) || qp.sq_head == qp.sq_tail) return;
     PortCounters& counters = counters_of(*qp.context);
     const Overdue overdue = qp.path->wire->overdue(qp, now);
@@ -49,7 +49,7 @@ void Requester::timed_out(Qp& qp, std::uint64_t now) {
             start_timer(qp, qp.retry_at, qp.path->wire->retry_time(qp));
             break;
         case Overdue::Verdict::probe:
-            resend(qp, (qp.sent_psn - 1) & psn_mask);
+            resend(qp, qp.sent_psn - 1);
             run(qp);
             add(counters.timeouts);
             start_timer(qp, qp.retry_at, overdue.next);

@@ -135,11 +135,12 @@ std::size_t write_headers(const Packet& packet, std::size_t payload, std::span<s
     to.put8(static_cast<unsigned>(packet.service) << 5 | static_cast<unsigned>(op));
     to.put8((packet.solicited ? 0x80u : 0u) | 0x40u | static_cast<unsigned>(padding(payload)) << 4);
     to.put16(0xffff);  // the default partition
-    to.put32((packet.fecn ? 0x80000000u : 0u) | (packet.becn ? 0x40000000u : 0u) | (packet.dest_qpn & 0xffffff));
-    to.put32((packet.ack_request ? 0x80000000u : 0u) | (packet.psn & psn_mask));
+    to.put32((packet.fecn ? 0x80000000u : 0u) | (packet.becn ? 0x40000000u : 0u) |
+             (packet.dest_qpn.value & low_24_bits));
+    to.put32((packet.ack_request ? 0x80000000u : 0u) | packet.psn.value());
     if (packet.service == Service::ud) {
         to.put32(packet.qkey);
-        to.put32(packet.src_qpn & 0xffffff);
+        to.put32(packet.src_qpn.value & low_24_bits);
     }
     if (has_reth(op)) {
         to.put64(packet.remote_address);
@@ -152,7 +153,7 @@ std::size_t write_headers(const Packet& packet, std::size_t payload, std::span<s
         to.put64(packet.swap_or_add);
         to.put64(packet.compare);
     }
-    if (has_aeth(op)) to.put32(static_cast<std::uint32_t>(packet.syndrome) << 24 | (packet.msn & 0xffffff));
+    if (has_aeth(op)) to.put32(static_cast<std::uint32_t>(packet.syndrome) << 24 | (packet.msn & low_24_bits));
     if (op == Op::atomic_acknowledge) to.put64(packet.swap_or_add);
     if (has_immediate(op)) to.put_as_is(packet.imm);
     return static_cast<std::size_t>(to.at() - out.data());
@@ -191,8 +192,8 @@ std::string_view name(Drop drop) {
     return "?";
 }
 
-std::uint32_t destination_qpn(std::span<const std::byte> datagram) {
-    return Reader(datagram.data() + 4).take32() & 0xffffff;
+QpNumber destination_qpn(std::span<const std::byte> datagram) {
+    return QpNumber{Reader(datagram.data() + 4).take32() & low_24_bits};
 }
 
 Parsed parse(std::span<const std::byte> datagram) {
@@ -221,12 +222,12 @@ Parsed parse(std::span<const std::byte> datagram) {
     packet.solicited = (flags & 0x80) != 0;
     packet.fecn = (qpn & 0x80000000) != 0;
     packet.becn = (qpn & 0x40000000) != 0;
-    packet.dest_qpn = qpn & 0xffffff;
+    packet.dest_qpn = QpNumber{qpn & low_24_bits};
     packet.ack_request = (psn & 0x80000000) != 0;
-    packet.psn = psn & psn_mask;
+    packet.psn = Psn(psn);
     if (packet.service == Service::ud) {
         packet.qkey = from.take32();
-        packet.src_qpn = from.take32() & 0xffffff;
+        packet.src_qpn = QpNumber{from.take32() & low_24_bits};
     }
     if (has_reth(packet.op)) {
         packet.remote_address = from.take64();
@@ -242,7 +243,7 @@ Parsed parse(std::span<const std::byte> datagram) {
     if (has_aeth(packet.op)) {
         const std::uint32_t aeth = from.take32();
         packet.syndrome = static_cast<std::uint8_t>(aeth >> 24);
-        packet.msn = aeth & 0xffffff;
+        packet.msn = aeth & low_24_bits;
     }
     if (packet.op == Op::atomic_acknowledge) packet.swap_or_add = from.take64();
     if (has_immediate(packet.op)) packet.imm = from.take_as_is();

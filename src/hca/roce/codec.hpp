@@ -15,11 +15,10 @@ namespace loom::hca::roce {
 
 constexpr std::size_t max_header_bytes = 40;  // BTH and AtomicETH
 constexpr std::size_t max_payload_bytes = 4096;
-constexpr std::uint32_t multicast_qpn = 0xffffff;
 
 // A congestion notification for the sender of a flow: `qpn` is its queue pair. 16 bytes of zeros are its payload.
 constexpr std::size_t notification_bytes = 16;
-constexpr Packet notification(std::uint32_t qpn) {
+constexpr Packet notification(QpNumber qpn) {
     Packet packet;
     packet.service = Service::cnp;
     packet.op = Op::send_middle;  // 0x81 in all
@@ -75,6 +74,6 @@ Parsed parse(std::span<const std::byte> datagram);
 Parsed parse(std::span<const std::byte> datagram, const Envelope& arrived);
 
 // The destination QPN of a datagram of at least 8 bytes: enough to tell whose it is.
-std::uint32_t destination_qpn(std::span<const std::byte> datagram);
+QpNumber destination_qpn(std::span<const std::byte> datagram);
 
 }  // namespace loom::hca::roce

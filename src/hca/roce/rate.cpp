@@ -73,7 +73,7 @@ Time RateControl::next(Time now) {
     return limited_ ? std::max(next_, now - options_.burst) : now;
 }
 
-bool NotificationPacer::due(std::uint64_t flow, Time now) {
+bool NotificationPacer::due(QpNumber flow, Time now) {
     if (last_.size() >= most_flows && !last_.contains(flow))
         std::erase_if(last_, [&](const auto& entry) { return now - entry.second >= period_; });
     const auto [at, added] = last_.try_emplace(flow, now);

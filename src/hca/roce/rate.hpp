@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "hca/protocol/numbers.hpp"
+
 namespace loom::hca::roce {
 
 using Time = std::chrono::nanoseconds;  // of any clock that does not go back
@@ -58,12 +60,12 @@ class NotificationPacer {
 public:
     explicit NotificationPacer(Time period = Time(50'000)) : period_(period) {}
 
-    // Flow: whatever tells flows apart, e.g. the queue pair's number. Keeps at most 4096 flows.
-    bool due(std::uint64_t flow, Time now);
+    // Flow: the number of its queue pair. Keeps at most 4096 flows.
+    bool due(QpNumber flow, Time now);
 
 private:
     Time period_;
-    std::unordered_map<std::uint64_t, Time> last_;
+    std::unordered_map<QpNumber, Time> last_;
 };
 
 }  // namespace loom::hca::roce

@@ -359,7 +359,7 @@ bool Endpoint::await_room(int most_ms) const {
     return ::poll(&socket, 1, most_ms) > 0;
 }
 
-void Endpoint::notify(const Destination& to, std::uint32_t qpn) {
+void Endpoint::notify(const Destination& to, QpNumber qpn) {
     static constexpr std::array<std::byte, notification_bytes> zeros{};
     const iovec payload{const_cast<std::byte*>(zeros.data()), zeros.size()};
     const Outgoing outgoing{notification(qpn), &payload, 1, notification_bytes};
@@ -371,8 +371,8 @@ void Endpoint::State::sort(const Datagrams& datagrams, Sink& sink) {
     if (options.slot == 0) return check(datagrams, sink);
     const auto owner = [&](std::span<const std::byte> datagram) {
         if (datagram.size() < 8) return options.slot;
-        const std::uint32_t qpn = destination_qpn(datagram);
-        const std::uint32_t slot = qpn >> 14;
+        const QpNumber qpn = destination_qpn(datagram);
+        const std::uint32_t slot = slot_of(qpn);
         return qpn == multicast_qpn || slot == 0 ? options.slot : slot;
     };
     Datagrams run = datagrams;

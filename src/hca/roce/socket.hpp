@@ -21,7 +21,7 @@ enum class Offload : std::uint8_t { off, on };  // UDP segmentation when sending
 struct EndpointOptions {
     // Off: one datagram is one packet for captures and relays, and carries no UDP checksum, as adapters send it.
     Offload offload = Offload::on;
-    // Queue pairs whose QPN has another slot (qpn >> 14) belong to other processes; 0: all are ours.
+    // Queue pairs whose number has another slot belong to other processes; 0: all are ours.
     std::uint32_t slot = 0;
     // Asked of the kernel, which may give less. What is sent waits in front of the wire, and everything that is sent
     // later behind it, acknowledgements too: no more than keeps the wire busy until the sender looks again.
@@ -115,7 +115,7 @@ public:
     bool await_room(int most_ms) const;
 
     // A congestion notification for the sender of a flow, its queue pair `qpn`. Lost if the socket buffer is full.
-    void notify(const Destination& to, std::uint32_t qpn);
+    void notify(const Destination& to, QpNumber qpn);
 
     // Takes in what waits, about `budget` packets at most, and returns how many packets there were (dropped ones
     // count): 0 when nothing waited.

@@ -31,19 +31,19 @@ public:
     [[nodiscard]] std::uint32_t packets() const { return static_cast<std::uint32_t>(packets_); }
 
     // Everything before `end` is on the wire, since now.
-    void sent(std::uint32_t end, std::uint64_t now_ns) {
+    void sent(Psn end, std::uint64_t now_ns) {
         newest_ = end;
         if (timed_ == timings_.size()) return;  // the next flight is timed
         timings_[(oldest_ + timed_++) % timings_.size()] = {end, now_ns};
     }
 
     // `count` more packets are acknowledged, all before `unacked` now.
-    void acknowledged(std::uint32_t count, std::uint32_t unacked, std::uint64_t now_ns) {
-        if (recovering_ && psn_distance(unacked, recovered_) >= 0) recovering_ = false;
-        if (narrowed_ && psn_distance(unacked, narrowed_until_) > 0) narrowed_ = false;
+    void acknowledged(std::uint32_t count, Psn unacked, std::uint64_t now_ns) {
+        if (recovering_ && !unacked.before(recovered_)) recovering_ = false;
+        if (narrowed_ && unacked.after(narrowed_until_)) narrowed_ = false;
         // One answer may be to several: the last of them has waited for the wire, the others for the answer too.
         std::uint64_t sent_at = 0;
-        for (; timed_ != 0 && psn_distance(unacked, timings_[oldest_].end) >= 0; --timed_) {
+        for (; timed_ != 0 && !unacked.before(timings_[oldest_].end); --timed_) {
             sent_at = timings_[oldest_].at_ns;
             oldest_ = (oldest_ + 1) % timings_.size();
         }
@@ -54,11 +54,11 @@ public:
     }
 
     // Packets between `unacked` and `sent` are lost. More losses of the same flight are the same event.
-    void lost(std::uint32_t unacked, std::uint32_t sent) {
+    void lost(Psn unacked, Psn sent) {
         repeated();
         opening_ = false;
         lossy_ = true;
-        if (recovering_ && psn_distance(unacked, recovered_) < 0) return;
+        if (recovering_ && unacked.before(recovered_)) return;
         recovering_ = true;
         recovered_ = sent;
         packets_ = std::max(least, packets_ / 2);
@@ -66,8 +66,8 @@ public:
 
     // Something is sent again, lost or not. After Karn: what is sent twice tells nothing about times.
     void repeated() { timed_ = 0; }
-    void repeated(std::uint32_t from) {
-        while (timed_ != 0 && psn_distance(timings_[(oldest_ + timed_ - 1) % timings_.size()].end, from) > 0) --timed_;
+    void repeated(Psn from) {
+        while (timed_ != 0 && timings_[(oldest_ + timed_ - 1) % timings_.size()].end.after(from)) --timed_;
     }
 
 private:
@@ -94,12 +94,12 @@ private:
     bool lossy_ = false;     // it grows by a packet a round
     bool full_ = false;      // the last round trip was too long
     bool narrowed_ = false;  // once a round: until `narrowed_until_` is reached, waits are those of the wider window
-    std::uint32_t narrowed_until_ = 0;
-    std::uint32_t newest_ = 0;
+    Psn narrowed_until_;
+    Psn newest_;
     bool recovering_ = false;  // from a loss, until `recovered_` is reached
-    std::uint32_t recovered_ = 0;
+    Psn recovered_;
     struct Timing {
-        std::uint32_t end = 0;
+        Psn end;
         std::uint64_t at_ns = 0;
     };
     std::array<Timing, 16> timings_;

@@ -61,7 +61,7 @@ std::uint64_t ServiceThread::nap_ns(std::uint64_t now) {
     state.missing = engine_.responder.least_missing_of_writes();
     for (Qp* qp : engine_.requester.timed()) {
         if (qp->path == nullptr || !qp->path->wire->awaits_answer(*qp)) continue;
-        const std::int32_t packets = psn_distance(qp->sent_psn, qp->unacked_psn);
+        const std::int32_t packets = qp->sent_psn - qp->unacked_psn;
         if (packets <= 0) continue;
         const std::uint64_t bytes = std::uint64_t{qp->mtu} * static_cast<std::uint32_t>(packets);
         const bool more = qp->sq_next != qp->sq_tail;  // waits for the window

@@ -18,7 +18,7 @@ Gid gid_of(const ibv_gid& gid) {
 
 }  // namespace
 
-std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_attr& attr, std::uint32_t dest_qpn,
+std::shared_ptr<Path> find_path(Engine& engine, Context& context, const ibv_ah_attr& attr, QpNumber dest_qpn,
                                 bool connected) {
     const HcaConfig& hca = *context.hca;
     auto path = std::make_shared<Path>();

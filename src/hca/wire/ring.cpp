@@ -57,9 +57,9 @@ inline Packet packet_of(const Entry& shared, std::uint8_t flags) {
     packet.solicited = (flags & Entry::solicited) != 0;
     packet.ack_request = (flags & Entry::ack_request) != 0;
     packet.syndrome = shared.syndrome;
-    packet.dest_qpn = shared.dest_qpn;
-    packet.src_qpn = shared.src_qpn;
-    packet.psn = shared.psn & psn_mask;
+    packet.dest_qpn = QpNumber{shared.dest_qpn};
+    packet.src_qpn = QpNumber{shared.src_qpn};
+    packet.psn = Psn(shared.psn);
     packet.imm = shared.imm;
     packet.msn = packet.qkey = shared.qkey_or_msn;
     return packet;
@@ -110,9 +110,9 @@ bool RingWire::write(Peer& peer, const Packet& packet, const Path& path, const L
         load.flags | (packet.solicited ? Entry::solicited : 0) | (packet.ack_request ? Entry::ack_request : 0) |
         (extended ? Entry::extended : 0) | (in_bulk ? Entry::in_bulk : 0) | (prefix != 0 ? Entry::global : 0));
     entry.syndrome = packet.syndrome;
-    entry.dest_qpn = packet.dest_qpn;
-    entry.src_qpn = packet.src_qpn;
-    entry.psn = packet.psn;
+    entry.dest_qpn = packet.dest_qpn.value;
+    entry.src_qpn = packet.src_qpn.value;
+    entry.psn = packet.psn.value();
     entry.length = whole;
     entry.imm = packet.imm;
     entry.qkey_or_msn = datagram ? packet.qkey : packet.msn;
@@ -255,9 +255,9 @@ void RingWire::send_short(Qp& qp, const SendWqe& w, const std::uint8_t* from) {
     entry.service = static_cast<std::uint8_t>(qp.type() == IBV_QPT_RC ? Service::rc : Service::uc);
     entry.flags =
         static_cast<std::uint8_t>(((w.flags & IBV_SEND_SOLICITED) != 0 ? Entry::solicited : 0) | Entry::ack_request);
-    entry.dest_qpn = qp.attr.dest_qp_num;
-    entry.src_qpn = qp.qpn;
-    entry.psn = w.first_psn;
+    entry.dest_qpn = qp.partner().value;
+    entry.src_qpn = qp.qpn.value;
+    entry.psn = w.first_psn.value();
     entry.length = w.length;
     entry.imm = w.imm;
     entry.slid = path.slid;
@@ -285,9 +285,9 @@ bool RingWire::acknowledge(Qp& qp) {
     entry.service = static_cast<std::uint8_t>(Service::rc);
     entry.flags = 0;
     entry.syndrome = syndrome_ack;
-    entry.dest_qpn = qp.attr.dest_qp_num;
+    entry.dest_qpn = qp.partner().value;
     entry.src_qpn = 0;
-    entry.psn = (qp.expected_psn - 1) & psn_mask;
+    entry.psn = (qp.expected_psn - 1).value();
     entry.length = 0;
     entry.imm = 0;
     entry.qkey_or_msn = qp.msn;

@@ -161,7 +161,7 @@ void RoceWire::forget(Qp& qp) {
 std::uint32_t RoceWire::allowance(Qp& qp) {
     if (qp.type() != IBV_QPT_RC) return batch;
     RoceFlow& f = flow(qp);
-    const std::int32_t in_flight = std::max(0, psn_distance(qp.sent_psn, qp.unacked_psn));
+    const std::int32_t in_flight = std::max(0, qp.sent_psn - qp.unacked_psn);
     const auto window = static_cast<std::int32_t>(f.window.packets());
     if (in_flight >= window) return 0;  // an acknowledgement runs it again
     if (f.rate.limited()) {
@@ -179,14 +179,14 @@ void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
     f.window.acknowledged(packets, qp.unacked_psn, now_ns());
     // After Karn: waits are learnt from answers to what was sent once; a slow responder must not be asked twice all the
     // time. What was not asked for comes when it comes.
-    if (f.asked && (!f.probed || psn_distance(qp.unacked_psn, f.probed_psn) <= 0)) {
+    if (f.asked && (!f.probed || !qp.unacked_psn.after(f.probed_psn))) {
         const std::uint64_t now = now_ns(), gap = f.moved_at != 0 && now > f.moved_at ? now - f.moved_at : 0;
         f.gap_ns = std::max(f.gap_ns - f.gap_ns / 256, gap);
         f.probe_ns = RoceFlow::first_probe_ns + 3 * f.gap_ns;
     }
     f.probed = false;
     f.deferred = 0;
-    if (f.asked && psn_distance(qp.unacked_psn, f.asked_end) >= 0) f.asked = false;
+    if (f.asked && !qp.unacked_psn.before(f.asked_end)) f.asked = false;
 }
 
 // An answer of its own costs both hosts a packet, and wakes a thread of each. Where nobody waits for it, it may ride on
@@ -194,21 +194,21 @@ void RoceWire::progressed(Qp& qp, std::uint32_t packets) {
 bool RoceWire::asks(Qp& qp, const SendWqe& w) {
     RoceFlow& f = flow(qp);
     if (qp.ask_now || qp.state() == IBV_QPS_SQD || qp.sq_used() * 2 > qp.init.cap.max_send_wr) return true;
-    const std::uint32_t since = f.asked ? f.asked_end : qp.unacked_psn, end = (w.first_psn + w.packets) & psn_mask;
-    const std::int32_t unasked = psn_distance(end, since);
+    const Psn since = f.asked ? f.asked_end : qp.unacked_psn, end = w.first_psn + w.packets;
+    const std::int32_t unasked = end - since;
     if (f.asked && unasked <= 0) return true;  // sent again
     if (unasked >= std::min(most_unasked, static_cast<std::int32_t>(f.window.packets() / 2))) return true;
     return !f.asked && qp.retry_at != 0 && now_ns() - f.moved_at >= longest_unasked_ns;
 }
 
-void RoceWire::note_asked(Qp& qp, std::uint32_t end, std::uint64_t now) {
+void RoceWire::note_asked(Qp& qp, Psn end, std::uint64_t now) {
     RoceFlow& f = flow(qp);
     f.window.sent(end, now);
     if (!f.asked) {
         f.moved_at = now;
         engine_.requester.restart_timer(qp);
     }
-    if (!f.asked || psn_distance(end, f.asked_end) > 0) f.asked_end = end;
+    if (!f.asked || end.after(f.asked_end)) f.asked_end = end;
     f.asked = true;
 }
 
@@ -217,12 +217,12 @@ void RoceWire::lost(Qp& qp) {
 }
 
 bool RoceWire::unasked(Qp& qp) {
-    return qp.type() == IBV_QPT_RC && !flow(qp).asked && psn_distance(qp.sent_psn, qp.unacked_psn) > 0;
+    return qp.type() == IBV_QPT_RC && !flow(qp).asked && qp.sent_psn.after(qp.unacked_psn);
 }
 
 void RoceWire::lost_by_fault(Qp& qp, const Packet& packet) {
     if (qp.type() == IBV_QPT_RC && is_request(packet.op) && packet.ack_request)
-        note_asked(qp, (packet.psn + 1) & psn_mask, now_ns());
+        note_asked(qp, packet.psn + 1, now_ns());
 }
 
 // Looks earlier than the program's timeout, which only bounds how long it goes on: a lost packet then costs
@@ -245,10 +245,10 @@ Overdue RoceWire::overdue(Qp& qp, std::uint64_t now) {
     // Both the time is over and it was tried as often as asked for: a process that was not let run has only lost time.
     const bool given_up = qp.retries_left == 0 && now >= f.moved_at + whole * (qp.attr.retry_cnt + 1);
     const bool first = !f.probed, heard = std::exchange(f.heard, false);
-    const std::uint32_t last = (qp.sent_psn - 1) & psn_mask;
+    const Psn last = qp.sent_psn - 1;
     // Not when it is the only one, and nothing was heard of the other side, nor when some ask for an answer of their
     // own.
-    if (!given_up && first && psn_distance(last, qp.unacked_psn) >= (heard ? 0 : 1) && !qp.awaits_data()) {
+    if (!given_up && first && last - qp.unacked_psn >= (heard ? 0 : 1) && !qp.awaits_data()) {
         f.probed = true;
         f.window.repeated(last);
         f.probed_psn = last;
@@ -296,7 +296,7 @@ Wire::Put RoceWire::put(Qp& qp, const Path& path, const Packet& packet, const Lo
     if (qp.flow != nullptr && is_request(packet.op)) {
         const std::uint64_t now = now_ns();
         qp.flow->rate.sent(load.length + 60, roce::Time{static_cast<std::int64_t>(now)});
-        if (packet.ack_request) note_asked(qp, (packet.psn + 1) & psn_mask, now);
+        if (packet.ack_request) note_asked(qp, packet.psn + 1, now);
     }
     return Put::sent;
 }
@@ -341,7 +341,7 @@ std::uint32_t RoceWire::send_run(Qp& qp, const SendWqe& w, std::span<const ibv_s
     flow(qp).rate.sent(total * taken / count, roce::Time{static_cast<std::int64_t>(now)});
     for (std::uint32_t i = taken; i > 0; --i)
         if (packets[i - 1].packet.ack_request) {
-            note_asked(qp, (packets[i - 1].packet.psn + 1) & psn_mask, now);
+            note_asked(qp, packets[i - 1].packet.psn + 1, now);
             break;
         }
     if (taken < count) wait_for_room(*at, qp);
@@ -365,10 +365,10 @@ std::uint32_t RoceWire::send_response(Qp& qp, const Answer& due, const std::uint
         last = length == left;
         roce::Outgoing& out = packets.emplace_back();
         out.packet.service = Service::rc;
-        out.packet.dest_qpn = qp.attr.dest_qp_num;
+        out.packet.dest_qpn = qp.partner();
         out.packet.syndrome = syndrome_ack;
         out.packet.msn = due.msn;
-        out.packet.psn = (due.psn + i) & psn_mask;
+        out.packet.psn = due.psn + i;
         out.packet.op = read_response(first, last);
         pieces[i] = {const_cast<std::uint8_t*>(memory) + done, length};
         out.payload = &pieces[i];
@@ -467,7 +467,7 @@ void RoceWire::arrived(const roce::Arrival& arrival) {
         qp->path->wire == this && notifications_.due(qp->qpn, roce::Time{static_cast<std::int64_t>(now_ns())})) {
         static constexpr std::uint8_t zeros[roce::notification_bytes] = {};
         add(counters_of(*qp->context).cnp_sent);
-        put(*qp, *qp->path, roce::notification(qp->attr.dest_qp_num), {{}, 0, sizeof zeros, 0, zeros});
+        put(*qp, *qp->path, roce::notification(qp->partner()), {{}, 0, sizeof zeros, 0, zeros});
     }
     if (qp != nullptr && qp->flow != nullptr) qp->flow->heard = true;
     const Gid source = arrival.source.ip, destination = arrival.destination;

@@ -26,12 +26,12 @@ struct RoceFlow {
     std::uint64_t probe_ns = first_probe_ns;  // until a packet without an answer is sent again
     std::uint64_t gap_ns = 0;                 // the longest wait for an answer of late, which slowly fades
     bool probed = false;                      // something was sent again: answers to that tell nothing about waits
-    std::uint32_t probed_psn = 0;             // the first such packet
+    Psn probed_psn;                           // the first such packet
     std::uint64_t moved_at = 0;               // when something was acknowledged last, or an answer asked for first
     bool heard = false;                       // of the peer, since the timer was last started
     std::uint32_t deferred = 0;               // times that it was started again for that
     bool asked = false;                       // an answer is on its way, to all before asked_end
-    std::uint32_t asked_end = 0;
+    Psn asked_end;
     bool stalled = false;  // listed: waits for its time or for room in the socket
     std::uint64_t ready_at = 0;
     std::uint64_t wakes_at = 0;  // the same for whoever sleeps, and hears of room
@@ -94,7 +94,7 @@ private:
     void stall(Qp& qp, std::uint64_t until, std::uint64_t wakes_at);
     void wait_for_room(Place& at, Qp& qp);
     void hear(const Place& at);
-    void note_asked(Qp& qp, std::uint32_t end, std::uint64_t now);  // by the packet before `end`
+    void note_asked(Qp& qp, Psn end, std::uint64_t now);  // by the packet before `end`
     void lost_by_fault(Qp& qp, const Packet& packet) override;
     void arrived(const roce::Arrival& arrival) override;
     void foreign(std::uint32_t slot, const roce::Datagrams& datagrams) override;

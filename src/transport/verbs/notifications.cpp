@@ -66,7 +66,9 @@ bool Notifications::send_waiting(Peer& peer) {
     return true;
 }
 
-// Calls nobody back: what is sent next must find the mark changed.
+// Calls nobody back: what is sent next must find the mark changed. The immediate makes this dearer than a put and a
+// frame on the software HCA, which are copies by the sender alone: it is a packet, takes a receive request, and is
+// acknowledged (3,650 instructions of both sides against 1,130 of a plain write).
 void Notifications::write(Peer& peer, Message* message, const Place& to, std::uint32_t value) {
     const std::uint32_t first = needs_escape(value) ? escape_immediate : value;
     if (message != nullptr)

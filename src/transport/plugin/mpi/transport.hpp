@@ -14,10 +14,12 @@
 #include "loom/transport/transport.hpp"
 #include "transport/lists.hpp"
 #include "transport/plugin/mpi/library.hpp"
+#include "transport/plugin/mpi/puts.hpp"
+#include "transport/plugin/mpi/requests.hpp"
 
 namespace loom::transport::plugin {
 
-class MpiTransport final : public Transport {
+class MpiTransport final : public Transport, private Requests::Handler {
 public:
     explicit MpiTransport(Bootstrap& bootstrap);
     ~MpiTransport() override;
@@ -33,13 +35,13 @@ public:
 
     [[nodiscard]] bool send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) override;
     [[nodiscard]] bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) override;
-    [[nodiscard]] RemoteMemory expose(std::span<std::byte> memory) override;
-    void unexpose(const RemoteMemory& memory) override;
+    [[nodiscard]] RemoteMemory expose(std::span<std::byte> memory) override { return puts_.expose(memory); }
+    void unexpose(const RemoteMemory& memory) override { puts_.unexpose(memory); }
     [[nodiscard]] bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                            Message& message) override;
     [[nodiscard]] bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
                                   std::span<const std::byte> data, std::uint32_t value, Message& message) override;
-    [[nodiscard]] std::optional<Notification> next_notification() override;
+    [[nodiscard]] std::optional<Notification> next_notification() override { return puts_.next_notification(); }
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;
     bool progress() override;
@@ -52,103 +54,39 @@ public:
     [[nodiscard]] std::string_view lost_why() const override { return "it ended"; }  // so the launcher said
 
 private:
-    static constexpr std::uint64_t eager_limit = 8192;
-    static constexpr std::size_t posted_receives = 16;
     // Bytes of small messages that may be on their way to a rank, or be kept there because nobody asked for them yet.
     // Beyond it the data stays with the sender, as that of large ones does.
     static constexpr std::uint64_t most_early = 256 << 10;
-
-    enum class Kind : std::uint32_t { small = 1, large, small_put, large_put, answer, credit };
-
-    struct Header {
-        Kind kind = Kind::small;
-        std::uint32_t value = 0;      // of a notification; of an answer: whether the put was refused
-        std::uint64_t tag = 0;        // of a message
-        std::uint64_t bytes = 0;      // of the data
-        std::uint64_t place = 0;      // MPI tag of the data of large ones
-        std::uint64_t reference = 0;  // of a put, for its answer; of a credit: bytes used up, in all
-        std::uint64_t key = 0;        // of a put's memory
-        std::uint64_t offset = 0;
-        std::uint64_t notifies = 0;
-    };
-    using Parcel = std::vector<std::byte>;  // a header and what follows it
 
     struct Unexpected {
         Header header;
         Parcel data;
     };
-    struct ArrivedPut {
-        std::uint64_t number = 0;
-        std::uint64_t pieces = 1;  // that have not come yet
-        bool notifies = false;
-        std::uint32_t value = 0;
-    };
     struct Peer {
         MessageList receives;
         std::deque<Unexpected> unexpected;
-        std::uint64_t larges = 0;     // how many we sent, puts included: the place of the next
-        std::deque<ArrivedPut> puts;  // until their turn to notify has come
-        std::uint64_t puts_begun = 0;
         std::uint64_t given = 0, used = 0;  // bytes of small messages to it, in all, and used up as far as we know
         std::uint64_t used_of_its = 0, credited = 0;  // of its small messages, and as far as it knows
         bool lost = false;
     };
-    // What a request of MPI stands for, and what is to be done when it is over.
-    struct Pending {
-        enum class What : std::uint8_t { parcel, send, receive, put_data } what = What::parcel;
-        Rank peer;
-        Message* message = nullptr;     // of send and receive
-        std::shared_ptr<Parcel> bytes;  // of parcel, and where the data of a refused message goes
-        std::uint64_t number = 0;       // of put_data
-        Header header;                  // of put_data
-        bool refused = false;
-    };
-    struct Exposed {
-        std::byte* data = nullptr;
-        std::uint64_t bytes = 0;
-    };
 
     void find_hosts(Bootstrap& bootstrap);
-    void post_receive(std::size_t slot);
-    void send_parcel(Rank to, const Header& header, std::span<const std::byte> data);
-    std::uint64_t send_data(Rank to, std::span<const std::byte> data, Message* message);
-    static std::uint64_t pieces_of(std::uint64_t bytes);
-    void receive_data(Rank from, const Header& header, std::byte* into, const Pending& pending);
     void receive_large(Rank from, const Header& header, Message& message);
-    bool put_anyhow(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                    std::uint32_t value, bool notifies, Message& message);
-    std::byte* target_of(const Header& header);
-    void take_parcel(Rank from, const Header& header, std::span<const std::byte> data);
+    void take_parcel(Rank from, const Header& header, std::span<const std::byte> data) override;
     void take_message(Rank from, const Header& header, std::span<const std::byte> data);
-    void take_put(Rank from, const Header& header, std::span<const std::byte> data);
-    void take_answer(const Header& header);
+    void take_over(Pending& pending) override;
     void use_up(Rank from, std::uint64_t bytes);
     [[nodiscard]] bool may_give(Peer& peer, std::uint64_t bytes);
-    void put_is_there(Rank from, const Header& header, std::uint64_t number, bool refused);
-    void take_over(Pending& pending);
-    void let_go_of_parcels();
     void look_for_the_lost();
     void lose(Rank who);
     bool is_lost(Rank who, Message& message) const;
-    static void finish(Message& message, Message::Outcome outcome);
 
     Bootstrap& bootstrap_;
     World world_;
-    std::uint64_t places_ = 0;  // MPI tags that there are for data
+    Requests requests_;
+    Puts puts_;
     std::vector<std::uint32_t> hosts_;
     std::vector<Peer> peers_;
-    std::vector<Parcel> slots_;
-    std::vector<MPI_Request> slot_requests_;
-    std::size_t next_slot_ = 0;
-    std::vector<MPI_Request> requests_;  // side by side with pending_
-    std::vector<Pending> pending_;
-    std::vector<std::shared_ptr<Parcel>> spare_;
-    std::vector<int> indices_;                          // kept for its memory
-    std::unordered_map<std::uint64_t, Message*> puts_;  // by reference, until they are answered
-    std::uint64_t next_reference_ = 1;
-    std::unordered_map<std::uint64_t, Exposed> exposed_;
-    std::uint64_t next_key_ = 1;
-    std::deque<Notification> notifications_;
     std::unordered_map<const std::byte*, std::unique_ptr<std::byte[]>> allocated_;
     std::optional<Rank> lost_;
     std::uint32_t looks_ = 0;
