@@ -26,10 +26,16 @@ Message::Outcome outcome_of(const Message& receive, std::uint64_t bytes) {
 }  // namespace
 
 Endpoint::Endpoint(Job& job, Rank me, std::function<void()> body)
-    : job_(job), me_(me), fibre_(job.options().stack_bytes, [this, body = std::move(body)] {
+    : job_(job),
+      me_(me),
+      computation_(job.options().computing, job.slowness(me), job.options().simulation.seed, me),
+      fibre_(job.options().stack_bytes, [this, body = std::move(body)] {
           if (!stopping_) body();
           leave();
-      }) {}
+      }) {
+    if (const std::uint64_t seed = job.options().disturb; seed != 0)
+        disturbance_ = std::make_unique<Disturbance>(seed, job.options().longest_delay, me);
+}
 
 Endpoint::~Endpoint() {
     early_.take_if([](const Early&) { return true; }, [](Early& each) { delete &each; });
@@ -54,9 +60,18 @@ void Endpoint::resume(Time now) {
     looked_ = false;
     state_ = State::runs;
     Clock* const before = swap_clock(this);
+    if (computation_.measures()) computation_.start();
     fibre_.resume();
     swap_clock(before);
-    if (fibre_.ended()) job_.simulation().end(me_);
+    if (!fibre_.ended()) return;
+    hand_over_held(never);
+    job_.simulation().end(me_);
+}
+
+// What the program has computed since our last function takes its time now. Not in what progress() calls, which is the
+// library's.
+void Endpoint::enter() {
+    if (inside_++ == 0 && !stopping_) keep_busy(computation_.measured());
 }
 
 void Endpoint::wait(State how) {
@@ -84,19 +99,28 @@ void Endpoint::start(Time now) {
     resume(now);
 }
 
+// Where a notification lies that nobody takes now, the next look in vain takes time, or a loop would stop it.
 void Endpoint::rest() {
+    const Inside inside(*this);
     looked_ = false;
     if (!news_) wait(State::rests);
     news_ = false;
 }
 
 void Endpoint::compute(Time duration) {
+    const Inside inside(*this);
+    keep_busy(computation_.declared(duration));
+}
+
+void Endpoint::keep_busy(Time duration) {
+    if (disturbance_ != nullptr) duration = disturbance_->computation(duration);
     if (duration <= Time{}) return;
     times_.computing += duration;
     if (!job_.simulation().work(me_, duration, timer(++timers_))) wait(State::sleeps);
 }
 
 bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
+    const Inside inside(*this);
     if (stopping_) throw Stopped("the job was stopped");
     const sim::LocalCosts& costs = job_.options().simulation.local;
     const std::int64_t each = kind == LocalWork::compute ? 1 : kind == LocalWork::copy ? costs.copy : costs.reduce;
@@ -112,6 +136,7 @@ std::optional<std::string> Endpoint::parameters_text() const {
 }
 
 void Endpoint::sleep_until(Time when) {
+    const Inside inside(*this);
     if (when <= now_) return;
     job_.simulation().wake(me_, when, timer(++timers_));
     wait(State::sleeps);
@@ -119,6 +144,7 @@ void Endpoint::sleep_until(Time when) {
 
 // For progress threads: as long as nothing comes.
 void Endpoint::sleep(std::chrono::microseconds most) {
+    const Inside inside(*this);
     if (!news_) {
         job_.simulation().wake(me_, now_ + microseconds(most.count()), timer(++timers_));
         wait(State::rests);
@@ -132,6 +158,7 @@ void Endpoint::woken(sim::Cookie what, Time now) {
         hear_of_losses();
         return wake_if_resting(now);
     }
+    if (what == held_is_due) return hand_over_held(now);
     if ((what & 1) == 0) {  // work that nobody waits for on the spot
         now_ = now;
         finish(*reinterpret_cast<Message*>(what), Message::Outcome::done);
@@ -143,11 +170,13 @@ void Endpoint::woken(sim::Cookie what, Time now) {
 // A program that reads nothing but the clock waits for a time: so time must pass.
 Time Endpoint::now() {
     constexpr std::uint32_t free_reads = 1000;
+    const Inside inside(*this);
     if (state_ == State::runs && ++reads_ > free_reads) sleep_until(now_ + job_.options().look);
     return now_;
 }
 
 bool Endpoint::progress() {
+    const Inside inside(*this);
     if (finished_.empty()) {
         if (looked_) sleep_until(now_ + job_.options().look);
         looked_ = true;
@@ -161,7 +190,10 @@ bool Endpoint::progress() {
 // What that starts may finish others, which are said in the next round.
 void Endpoint::say_what_finished() {
     std::vector<Message*> now;
-    now.swap(finished_);
+    if (disturbance_ != nullptr)
+        now = disturbance_->next(finished_);
+    else
+        now.swap(finished_);
     for (Message* each : now) each->finished(*each);
 }
 
@@ -215,11 +247,25 @@ bool Endpoint::post(Rank to, Outgoing& outgoing, std::span<const std::byte> data
     ++times_.messages;
     times_.bytes += data.size();
     looked_ = false;
-    job_.simulation().send(me_, to, data.size(), reinterpret_cast<sim::Cookie>(&outgoing));
+    hand_over(outgoing);
     return false;
 }
 
+void Endpoint::hand_over(Outgoing& outgoing) {
+    if (disturbance_ != nullptr)
+        if (const auto due = disturbance_->hold(outgoing, outgoing.to, now_))
+            return job_.simulation().wake(me_, *due, held_is_due);
+    job_.simulation().send(me_, outgoing.to, outgoing.bytes, reinterpret_cast<sim::Cookie>(&outgoing));
+}
+
+void Endpoint::hand_over_held(Time due) {
+    if (disturbance_ == nullptr) return;
+    while (Outgoing* const each = disturbance_->release(due))
+        job_.simulation().send(me_, each->to, each->bytes, reinterpret_cast<sim::Cookie>(each));
+}
+
 bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
+    const Inside inside(*this);
     if (job_.is_lost(to)) {
         message.outcome = Message::Outcome::lost;
         return true;
@@ -230,6 +276,7 @@ bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& 
 }
 
 bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) {
+    const Inside inside(*this);
     if (stopping_) throw Stopped("the job was stopped");
     looked_ = false;
     message.peer = from;
@@ -324,7 +371,8 @@ std::uint64_t& Endpoint::kept_for(Rank sender) {
 void Endpoint::answer(Outgoing& outgoing) {
     Outgoing& back = new_outgoing(Outgoing::Kind::answer);
     back.answered = &outgoing;
-    job_.simulation().send(me_, outgoing.from, 0, reinterpret_cast<sim::Cookie>(&back));
+    back.to = outgoing.from;
+    hand_over(back);
 }
 
 void Endpoint::bring_here(const Outgoing& outgoing, std::byte* to) {
@@ -455,6 +503,7 @@ void Endpoint::unexpose(const RemoteMemory& memory) {
 
 bool Endpoint::start_put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                          std::optional<std::uint32_t> value, Message& message) {
+    const Inside inside(*this);
     if (offset > where.bytes || data.size() > where.bytes - offset)
         throw UsageError(fmt::format("a put of {} bytes at {} goes beyond the {} bytes that rank {} exposed",
                                      data.size(), offset, where.bytes, to.value));
@@ -491,7 +540,9 @@ void Endpoint::write(const Outgoing& put) {
 }
 
 std::optional<transport::Notification> Endpoint::next_notification() {
+    const Inside inside(*this);
     if (notifications_.empty()) return {};
+    if (disturbance_ != nullptr) return disturbance_->next(notifications_);
     const transport::Notification first = notifications_.front();
     notifications_.pop_front();
     return first;

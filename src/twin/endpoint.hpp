@@ -17,6 +17,8 @@
 #include "loom/transport/transport.hpp"
 #include "loom/twin/run.hpp"
 #include "transport/lists.hpp"
+#include "twin/computation.hpp"
+#include "twin/disturbance.hpp"
 #include "twin/fibre.hpp"
 #include "twin/memory.hpp"
 #include "twin/waiting_messages.hpp"
@@ -120,6 +122,7 @@ public:
     // Where its data lies; of a rank that is a process, before its first operation.
     [[nodiscard]] Memory& memory() { return memory_; }
     [[nodiscard]] const RankTimes& times() const { return times_; }
+    [[nodiscard]] const Disturbance* disturbance() const { return disturbance_.get(); }
     // What it waits for, in words, and of whom; nothing when it does not wait.
     struct Awaited {
         std::string text;
@@ -136,6 +139,24 @@ private:
     friend class Job;
     enum class State : std::uint8_t { runs, rests, sleeps };
 
+    // While one is there the rank does not compute.
+    class Inside {
+    public:
+        explicit Inside(Endpoint& endpoint) : endpoint_(endpoint) {
+            if (endpoint_.computation_.measures()) endpoint_.enter();
+        }
+        ~Inside() {
+            if (endpoint_.computation_.measures() && --endpoint_.inside_ == 0) endpoint_.computation_.start();
+        }
+        Inside(const Inside&) = delete;
+        Inside& operator=(const Inside&) = delete;
+
+    private:
+        Endpoint& endpoint_;
+    };
+
+    void enter();
+    void keep_busy(Time duration);
     void resume(Time now);
     void wait(State how);
     void wake_if_resting(Time now);
@@ -144,6 +165,8 @@ private:
     [[nodiscard]] Outgoing& new_outgoing(Outgoing::Kind kind);
     void let_go(Outgoing& outgoing);
     void was_delivered(Outgoing& outgoing);
+    void hand_over(Outgoing& outgoing);
+    void hand_over_held(Time due);
     [[nodiscard]] bool keep_early(Outgoing& outgoing, sim::LiveMessage name);
     void take_early(Early& early, transport::Message& receive);
     void keep(Outgoing& outgoing);
@@ -166,6 +189,7 @@ private:
     };
     // What a received() is about beside the receive of a program: a put, or nothing that anybody wants.
     static constexpr sim::Cookie is_put = 1, nobody = 2;
+    static constexpr sim::Cookie held_is_due = 4;
     // Of a woken(): odd, so that it is no address.
     static constexpr sim::Cookie timer(std::uint64_t number) { return number << 1 | 1; }
 
@@ -193,6 +217,9 @@ private:
     Outgoing* free_ = nullptr;
     std::vector<std::unique_ptr<Outgoing>> all_outgoing_;
     RankTimes times_;
+    Computation computation_;
+    std::uint32_t inside_ = 0;                  // of measured computation: calls, one in the other
+    std::unique_ptr<Disturbance> disturbance_;  // of a disturbed run
     Fibre fibre_;
 };
 

@@ -36,6 +36,7 @@ Job::Job(const Options& options, Body body) : options_(options), body_(std::move
     lost_.resize(ranks);
     hosts_.resize(ranks);
     find_hosts();
+    slowness_ = factors_of_ranks(options_.computing, options_.simulation.seed, ranks);
     parameters_ = parameters_text(options_);
     endpoints_.reserve(ranks);
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -101,14 +102,20 @@ Result Job::run() {
     while (true) {
         state = simulation_->advance(until);
         if (spread_losses()) continue;
-        if (state != sim::State::running) break;
+        if (state != sim::State::running || until >= options_.give_up) break;
         const Time passed = std::max(simulation_->now(), until);
         until = Time{(passed.ps / options_.loss_news.ps + 1) * options_.loss_news.ps};
     }
     Result result;
     result.state = state;
     result.work = simulation_->work();
+    result.computing = to_string(options_.computing);
+    for (const auto& each : endpoints_)
+        if (const Disturbance* const disturbance = each->disturbance())
+            result.order = result.order * 0x9e3779b97f4a7c15u + disturbance->order();
     if (state != sim::State::finished) result.trouble = trouble();
+    if (state == sim::State::running)
+        result.trouble.insert(result.trouble.begin(), "not at an end after " + to_string(options_.give_up));
     if (state == sim::State::finished) result.finish = Time{};
     for (const auto& each : endpoints_) {
         result.ranks.push_back(each->times());

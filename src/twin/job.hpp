@@ -42,6 +42,8 @@ public:
     [[nodiscard]] const Options& options() const { return options_; }
     [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(endpoints_.size()); }
     [[nodiscard]] std::span<const std::uint32_t> hosts() const { return hosts_; }
+    // What its computation is multiplied with.
+    [[nodiscard]] double slowness(Rank rank) const { return slowness_[rank.value]; }
     [[nodiscard]] const std::string& parameters() const { return parameters_; }
     // A body threw. The others hear of it later, all at one moment.
     void lose(Rank rank, Time when, std::exception_ptr why);
@@ -64,6 +66,7 @@ private:
     Options options_;
     Body body_;
     std::vector<std::uint32_t> hosts_;
+    std::vector<double> slowness_;  // by rank
     std::string parameters_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
     std::unique_ptr<sim::LiveSimulation> simulation_;

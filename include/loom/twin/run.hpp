@@ -10,6 +10,7 @@
 #include "loom/base/time.hpp"
 #include "loom/sim/simulation.hpp"
 #include "loom/transport/transport.hpp"
+#include "loom/twin/computing.hpp"
 
 namespace loom::twin {
 
@@ -30,6 +31,11 @@ struct Options {
     std::uint64_t early_bytes = 256 << 10;
     static constexpr std::uint64_t no_bound = UINT64_MAX / 2;
     std::size_t stack_bytes = 64 * 1024;  // of each rank, and a guard page
+    Computing computing;
+    Time give_up = never;  // a job that is still running then is stopped, at the next loss_news
+    // Not 0: a seed that decides what the standard leaves open (explore.hpp). Delays are no longer than this.
+    std::uint64_t disturb = 0;
+    Time longest_delay = milliseconds(1);
 };
 
 // Where a rank's time went.
@@ -49,12 +55,14 @@ struct Result {
     // Of a job that came to no end: who waits for whom, a line each, the circle first if there is one.
     std::vector<std::string> trouble;
     sim::Simulation::Work work;
+    std::string computing;    // what counted as computation, in words
+    std::uint64_t order = 0;  // of a disturbed run: differs where ranks saw in another order what came
 };
 
 // Runs `body` once for each rank, each as a fibre of this process with its own transport, named "twin". A body must
 // not block other than by its transport, and ranks share the memory of the process: its globals are one rank's like
 // another's. Deterministic: the same program, options and seed give the same answer, bit by bit, for any number of
-// threads. The first exception in virtual time is thrown again once all have ended; others hear of that rank as lost.
+// threads, unless computation is measured. The first exception in virtual time is thrown again once all have ended; others hear of that rank as lost.
 // A job that comes to no end is no exception: its bodies are unwound, and `trouble` says why. `look_at` is called with
 // the simulation at the end, while it still stands. Cost: beside the simulation's some 100 ns a switch of ranks and
 // about 1 KiB a rank, of its stack what it touches.
