@@ -17,6 +17,7 @@
 namespace loom::coll {
 
 // Transport tag: context (20 bits), sequence (20), tag of the operation (24).
+inline constexpr std::uint64_t tags_of_operation = std::uint64_t{1} << 24;
 inline constexpr std::uint32_t series_bits = 2;
 inline constexpr std::uint32_t sequences = 1u << (19 - series_bits);  // of a series; half of all are persistent ones'
 inline constexpr std::uint32_t first_persistent = 1u << 19;

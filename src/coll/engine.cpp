@@ -226,7 +226,8 @@ void Engine::advance(Execution& first) {
     running_ = false;
 }
 
-Engine::Engine(transport::Transport& transport) : transport_(transport), charges_(transport.charges_work()) {
+Engine::Engine(transport::Transport& transport)
+    : transport_(transport), charges_(transport.charges_work()), names_(transport.names_operations()) {
     // Moving pages takes real time, and whether it is worth that is measured: never in virtual time.
     if (transport.likes_huge_pages() && transport.waiting() != transport::Waiting::block)
         huge_pages_ = std::make_unique<HugePages>();
@@ -272,6 +273,23 @@ void Engine::set_up(Execution& execution) {
     if (first_ != nullptr) first_->previous_ = &execution;
     first_ = &execution;
     ++pending_;
+    if (names_) [[unlikely]]
+        tell_name(execution);
+}
+
+void Engine::tell_name(const Execution& execution) {
+    const Prepared& prepared = execution.prepared_;
+    if (prepared.is_message) return;
+    const Call& call = prepared.shape.call;
+    const bool is_call = static_cast<std::size_t>(call.what) < collectives;
+    const bool is_check = (execution.tag & Check::tag_bit) != 0;
+    transport_.operation_begins({.what = is_check  ? "comparison of calls"
+                                         : is_call ? to_string(call.what)
+                                                   : "schedule",
+                                 .bytes = is_call ? call.bytes : 0,
+                                 .group = prepared.communicator.context,
+                                 .first = transport::Tag{execution.tag},
+                                 .tags = is_check ? Check::tag_bit : tags_of_operation});
 }
 
 // The kernel, which copies between ranks of a host, is slow with small pages.
@@ -332,6 +350,8 @@ void Engine::begin_checked(Execution& check) {
 
 void Engine::finish(Execution& execution, Execution::Phase phase) {
     unlink(execution);
+    if (names_ && !execution.prepared_.is_message) [[unlikely]]
+        transport_.operation_ends(transport::Tag{execution.tag});
     const bool detached = execution.detached;
     execution.phase_.store(phase, std::memory_order_release);
     if (execution.behind_ != nullptr) [[unlikely]]

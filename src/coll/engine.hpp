@@ -134,6 +134,7 @@ private:
     void finish(Execution& execution, Execution::Phase phase);
     void fail(Execution& execution, std::exception_ptr error);
     void unlink(Execution& execution);
+    void tell_name(const Execution& execution);
     void begin_checked(Execution& check);
     static void heard(void* engine, Rank from, transport::Tag tag, std::uint32_t fragment,
                       std::span<const std::byte> data);
@@ -150,6 +151,7 @@ private:
     Execution* first_ = nullptr;
     std::vector<Execution*> handed_over_;
     const bool charges_;                     // Transport::charges_work()
+    const bool names_;                       // Transport::names_operations()
     std::unique_ptr<HugePages> huge_pages_;  // null: the transport does not care
 };
 

@@ -15,6 +15,9 @@ Prepared& MessagePrograms::next(Communicator::State& communicator) {
             Writer writer(communicator.group.size, communicator.group.me);
             writer.send(Rank{0}, input(), 0);
             plan_ = std::make_shared<const Plan>(writer.finish());
+            communicator.world.transport.operation_begins({.group = communicator.context,
+                                                           .first = transport::Tag{communicator.message_tag()},
+                                                           .tags = tags_of_operation});
         }
         all_.push_back(std::make_unique<Prepared>(communicator, plan_));
         all_.back()->is_message = true;

@@ -17,10 +17,10 @@ double rate(std::uint64_t before, std::uint64_t now, Time span, double bits) {
     return span.ps <= 0 ? 0 : static_cast<double>(now - before) * bits * 1'000 / static_cast<double>(span.ps);
 }
 
-double wait_share(const Setup& setup, const fabric::PortCounters& before, const fabric::PortCounters& now, Time span) {
+double wait_share(Time counter_tick, const fabric::PortCounters& before, const fabric::PortCounters& now, Time span) {
     if (span.ps <= 0) return 0;
-    return static_cast<double>(now.xmit_wait - before.xmit_wait) *
-           static_cast<double>(setup.options.packet.counter_tick.ps) / static_cast<double>(span.ps);
+    return static_cast<double>(now.xmit_wait - before.xmit_wait) * static_cast<double>(counter_tick.ps) /
+           static_cast<double>(span.ps);
 }
 
 std::string port_name(const Setup& setup, PortIndex port) {
@@ -97,7 +97,7 @@ std::string ports_csv(const Setup& setup, const Recording& recording) {
                            recording.times[k].seconds(), csv_field(port_name(setup, recording.ports[p])), now.xmit_data,
                            now.rcv_data, now.xmit_pkts, now.rcv_pkts, now.xmit_wait, now.xmit_cong_time,
                            now.marked_fecn, now.rcv_fecn, now.rcv_becn, rate(before.xmit_data, now.xmit_data, span, 32),
-                           wait_share(setup, before, now, span));
+                           wait_share(setup.options.packet.counter_tick, before, now, span));
         }
     return text;
 }
@@ -131,7 +131,8 @@ Svg waits_plot(const Setup& setup, const Recording& recording) {
     std::vector<Series> series;
     for (std::size_t p = 0; p < std::min(recording.ports.size(), most_lines); ++p)
         series.push_back({port_name(setup, recording.ports[p]), points(recording, [&](std::size_t k, Time span) {
-                              return wait_share(setup, recording.counters[p][k - 1], recording.counters[p][k], span);
+                              return wait_share(setup.options.packet.counter_tick, recording.counters[p][k - 1],
+                                                recording.counters[p][k], span);
                           })});
     return plot(setup, recording, "share of time in which ports wait", "share", std::move(series));
 }
@@ -149,17 +150,22 @@ std::vector<std::size_t> slowest_flows(const Recording& recording, std::size_t m
 }
 
 std::vector<PortLoad> hottest_ports(const Setup& setup, const Simulation& simulation, std::size_t most) {
+    return hottest_ports(setup.fabric, simulation, setup.options.packet.counter_tick, most);
+}
+
+std::vector<PortLoad> hottest_ports(const fabric::Fabric& fabric, const Simulation& simulation, Time counter_tick,
+                                    std::size_t most) {
     std::vector<PortLoad> loads;
     const Time now = simulation.now();
     if (simulation.level() == Level::message || now.ps <= 0) return loads;
-    for (std::uint32_t i = 0; i < setup.fabric.port_count(); ++i) {
-        const fabric::Port& port = setup.fabric.port(PortIndex{i});
+    for (std::uint32_t i = 0; i < fabric.port_count(); ++i) {
+        const fabric::Port& port = fabric.port(PortIndex{i});
         if (!port.connected()) continue;
         PortLoad load{PortIndex{i}, simulation.counters(PortIndex{i}), 0, 0};
         if (load.counters.xmit_data == 0 && load.counters.xmit_wait == 0) continue;
         const double megabits = port.rate.megabits() == 0 ? 32'000 : port.rate.megabits();
         load.used = rate(0, load.counters.xmit_data, now, 32) / (megabits * 1e-3);
-        load.waited = wait_share(setup, {}, load.counters, now);
+        load.waited = wait_share(counter_tick, {}, load.counters, now);
         loads.push_back(load);
     }
     std::stable_sort(loads.begin(), loads.end(), [](const PortLoad& a, const PortLoad& b) {

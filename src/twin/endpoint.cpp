@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
+#include "loom/base/table.hpp"
 #include "twin/job.hpp"
 
 namespace loom::twin {
@@ -29,6 +31,8 @@ Endpoint::Endpoint(Job& job, Rank me, std::function<void()> body)
     : job_(job),
       me_(me),
       computation_(job.options().computing, job.slowness(me), job.options().simulation.seed, me),
+      events_(job.options().timeline_events == 0 ? nullptr : std::make_unique<Events>(job.events_of_each())),
+      account_(events_.get()),
       fibre_(job.options().stack_bytes, [this, body = std::move(body)] {
           if (!stopping_) body();
           leave();
@@ -77,10 +81,81 @@ void Endpoint::enter() {
 void Endpoint::wait(State how) {
     if (stopping_) throw Stopped("the job was stopped");
     state_ = how;
-    const Time since = now_;
+    if (how == State::rests) {
+        rests_since_ = now_;
+        reason_ = reason_to_rest();
+    }
     fibre_.yield();
-    if (how == State::rests) times_.waiting += now_ - since;
     if (stopping_) throw Stopped("the job was stopped");
+    if (how == State::rests) {
+        name_reason(reason_);
+        account_.rested(rests_since_, now_, std::move(reason_));
+    }
+    account_.settle(now_);
+}
+
+// ---- where the time goes
+
+Account::Reason Endpoint::reason_to_rest() const {
+    Account::Reason reason;
+    if (open_receives_ == 0 && sends_.front() != nullptr) reason.kind = Span::Kind::send;
+    return reason;
+}
+
+void Endpoint::ended_by(Rank peer, std::uint64_t bytes, Tag tag) {
+    if (state_ != State::rests || reason_.peer != no_peer) return;
+    reason_.peer = peer;
+    reason_.bytes = bytes;
+    reason_.tag = tag;
+}
+
+void Endpoint::name_reason(Account::Reason& reason) const {
+    if (events_ == nullptr || reason.peer == no_peer) return;
+    const OpenOperations::Open* const open = operations_.of(reason.tag);
+    if (open == nullptr) return;
+    reason.tag.value -= open->operation.first.value;
+    reason.name = open->what;
+    reason.group = open->operation.group;
+}
+
+void Endpoint::operation_begins(const transport::OperationName& operation) {
+    operations_.begin(operation, now_);
+}
+
+void Endpoint::operation_ends(Tag first) {
+    const OpenOperations::Open open = operations_.end(first);
+    if (events_ == nullptr || open.what.empty()) return;
+    events_->add({.kind = Span::Kind::operation,
+                  .begin = open.begin,
+                  .end = now_,
+                  .bytes = open.operation.bytes,
+                  .group = open.operation.group},
+                 open.what);
+}
+
+RankTimes Endpoint::times(Time now) {
+    now = std::max(now, now_);
+    if (!over_) {
+        if (state_ == State::rests) {
+            const Awaited first = awaited();
+            Account::Reason reason = reason_to_rest();
+            if (!first.ranks.empty()) {
+                reason.peer = first.ranks.front();
+                reason.bytes = first.bytes;
+                reason.tag = first.tag;
+            }
+            name_reason(reason);
+            account_.rested(rests_since_, now, std::move(reason));
+        }
+        account_.close(now);
+    }
+    RankTimes result = times_;
+    result.computing = account_.computing();
+    result.waiting = account_.waiting();
+    result.sending = account_.sending();
+    const Time until = result.end == never ? now : result.end;
+    result.other = until - result.computing - result.waiting - result.sending;
+    return result;
 }
 
 void Endpoint::stop() {
@@ -115,8 +190,10 @@ void Endpoint::compute(Time duration) {
 void Endpoint::keep_busy(Time duration) {
     if (disturbance_ != nullptr) duration = disturbance_->computation(duration);
     if (duration <= Time{}) return;
-    times_.computing += duration;
-    if (!job_.simulation().work(me_, duration, timer(++timers_))) wait(State::sleeps);
+    if (job_.simulation().work(me_, duration, timer(++timers_))) return;
+    computes_ = true;
+    account_.work_begins(Span::Kind::compute, duration, 0);
+    wait(State::sleeps);
 }
 
 bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
@@ -126,9 +203,13 @@ bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
     const std::int64_t each = kind == LocalWork::compute ? 1 : kind == LocalWork::copy ? costs.copy : costs.reduce;
     const Time duration{static_cast<std::int64_t>(amount) * each};
     looked_ = false;
-    times_.computing += duration;
     message.outcome = Message::Outcome::done;
-    return job_.simulation().work(me_, duration, reinterpret_cast<sim::Cookie>(&message));
+    if (job_.simulation().work(me_, duration, reinterpret_cast<sim::Cookie>(&message))) return true;
+    const Span::Kind span = kind == LocalWork::copy     ? Span::Kind::copy
+                            : kind == LocalWork::reduce ? Span::Kind::reduce
+                                                        : Span::Kind::compute;
+    account_.work_begins(span, duration, kind == LocalWork::compute ? 0 : amount);
+    return false;
 }
 
 std::optional<std::string> Endpoint::parameters_text() const {
@@ -161,10 +242,13 @@ void Endpoint::woken(sim::Cookie what, Time now) {
     if (what == held_is_due) return hand_over_held(now);
     if ((what & 1) == 0) {  // work that nobody waits for on the spot
         now_ = now;
+        account_.work_ended(now);
         finish(*reinterpret_cast<Message*>(what), Message::Outcome::done);
         return wake_if_resting(now);
     }
-    if (what == timer(timers_) && state_ != State::runs) resume(now);
+    if (what != timer(timers_) || state_ == State::runs) return;
+    if (std::exchange(computes_, false)) account_.work_ended(now);
+    resume(now);
 }
 
 // A program that reads nothing but the clock waits for a time: so time must pass.
@@ -243,6 +327,7 @@ bool Endpoint::post(Rank to, Outgoing& outgoing, std::span<const std::byte> data
     outgoing.message = &message;
     outgoing.data = data.data();
     outgoing.bytes = data.size();
+    outgoing.begun = now_;
     sends_.push(message);
     ++times_.messages;
     times_.bytes += data.size();
@@ -287,13 +372,16 @@ bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& m
     if (Early* found = early_.take(from, tag)) {
         const std::unique_ptr<Early> early(found);
         take_early(*early, message);
-        return job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(&message));
+        if (job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(&message))) return true;
+        ++open_receives_;
+        return false;
     }
     if (job_.is_lost(from)) {
         message.outcome = Message::Outcome::lost;
         return true;
     }
     receives_.push(message);
+    ++open_receives_;
     return false;
 }
 
@@ -316,6 +404,8 @@ std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, s
     Outgoing& outgoing = *reinterpret_cast<Outgoing*>(send);
     now_ = now;
     outgoing.arrived = true;
+    if (events_ != nullptr && outgoing.kind != Outgoing::Kind::answer)
+        events_->add({outgoing.from, me_, outgoing.begun, now, outgoing.bytes, outgoing.tag});
     if (outgoing.kind != Outgoing::Kind::message) {
         if (outgoing.kind == Outgoing::Kind::put) write(outgoing);
         return send | is_put;
@@ -400,14 +490,20 @@ void Endpoint::received(sim::Cookie receive, Time now) {
     if (receive == nobody) return;
     if ((receive & is_put) == 0) {
         Message& message = *reinterpret_cast<Message*>(receive);
+        --open_receives_;
+        ended_by(message.peer, message.bytes, message.tag);
         finish(message, message.outcome);
         return wake_if_resting(now);
     }
     Outgoing& outgoing = *reinterpret_cast<Outgoing*>(receive & ~is_put);
     if (outgoing.kind == Outgoing::Kind::answer) {
-        if (Message* message = outgoing.answered->message) finish_send(*message, Message::Outcome::done);
+        if (Message* message = outgoing.answered->message) {
+            ended_by(message->peer, message->bytes, message->tag);
+            finish_send(*message, Message::Outcome::done);
+        }
         let_go(*outgoing.answered);
     } else if (outgoing.notifies) {
+        ended_by(outgoing.from, outgoing.bytes, outgoing.tag);
         notifications_.push_back({outgoing.from, outgoing.value});
         news_ = true;
     }
@@ -424,7 +520,10 @@ void Endpoint::sent(sim::Cookie send, Time now) {
     outgoing.sent = true;
     if (!outgoing.arrived && outgoing.bytes != 0 && outgoing.message != nullptr) keep(outgoing);
     if (outgoing.waits_for_answer) return;
-    if (outgoing.message != nullptr) finish_send(*outgoing.message, Message::Outcome::done);
+    if (Message* message = outgoing.message) {
+        ended_by(message->peer, message->bytes, message->tag);
+        finish_send(*message, Message::Outcome::done);
+    }
     if (outgoing.delivered) let_go(outgoing);
     wake_if_resting(now);
 }
@@ -447,7 +546,10 @@ void Endpoint::finish_send(Message& message, Message::Outcome outcome) {
 void Endpoint::hear_of_losses() {
     news_ = true;
     receives_.take_if([&](const Message& each) { return job_.is_lost(each.peer); },
-                      [&](Message& each) { finish(each, Message::Outcome::lost); });
+                      [&](Message& each) {
+                          --open_receives_;
+                          finish(each, Message::Outcome::lost);
+                      });
     for (Message* each = sends_.front(); each != nullptr;) {
         Message& message = *each;
         each = each->next;
@@ -466,6 +568,7 @@ void Endpoint::give_up(Outgoing& outgoing) {
 // What the body leaves behind may have lain on its stack: it is not looked at any more.
 void Endpoint::leave() {
     times_.end = stopping_ ? never : now_;
+    if (!stopping_) account_.close(now_);
     over_ = true;
     for (const auto& each : all_outgoing_)
         if (each->message != nullptr) give_up(*each);
@@ -576,14 +679,25 @@ Endpoint::Awaited Endpoint::awaited() const {
     std::size_t sends = 0;
     for (const Message* each = sends_.front(); each != nullptr; each = each->next, ++sends)
         result.ranks.push_back(each->peer);
-    if (!receives.empty())
-        result.text = fmt::format("waits for a message of {} bytes from rank {}, tag {:#x}", receives.front()->bytes,
-                                  receives.front()->peer.value, receives.front()->tag.value);
-    else if (sends != 0)
-        result.text = fmt::format("waits until rank {} takes a message of {} bytes, tag {:#x}",
-                                  sends_.front()->peer.value, sends_.front()->bytes, sends_.front()->tag.value);
-    else
+    const Message* const first = !receives.empty() ? receives.front() : sends_.front();
+    if (first == nullptr) {
         result.text = "waits for a notification, or for nothing that could come";
+        return result;
+    }
+    result.bytes = first->bytes;
+    result.tag = first->tag;
+    Tag tag = first->tag;
+    std::string where;
+    if (const OpenOperations::Open* const open = operations_.of(tag)) {
+        tag.value -= open->operation.first.value;
+        if (!open->what.empty()) where += " in " + open->what;
+        if (open->operation.group != 0) where += fmt::format(" on communicator {}", open->operation.group);
+    }
+    const std::string what = fmt::format("message of {}", counted(first->bytes, "byte", "bytes"));
+    result.text =
+        !receives.empty()
+            ? fmt::format("waits{} for a {} from rank {}, tag {:#x}", where, what, first->peer.value, tag.value)
+            : fmt::format("waits{} until rank {} takes a {}, tag {:#x}", where, first->peer.value, what, tag.value);
     const std::size_t others = receives.size() + sends;
     if (others > 1) result.text += fmt::format(", and for {} more", others - 1);
     return result;

@@ -17,6 +17,7 @@
 #include "loom/transport/transport.hpp"
 #include "loom/twin/run.hpp"
 #include "transport/lists.hpp"
+#include "twin/account.hpp"
 #include "twin/computation.hpp"
 #include "twin/disturbance.hpp"
 #include "twin/fibre.hpp"
@@ -56,6 +57,7 @@ struct Outgoing {
     transport::Tag tag;
     const std::byte* data = nullptr;
     std::uint64_t bytes = 0;
+    Time begun{};
     std::unique_ptr<std::byte[]> kept;  // the data, when it was sent before it arrived
     std::uint64_t key = 0, offset = 0;  // of put
     Outgoing* next = nullptr;           // among the free
@@ -97,6 +99,9 @@ public:
     [[nodiscard]] bool charges_work() const override { return true; }
     [[nodiscard]] bool work(transport::LocalWork kind, std::uint64_t amount, transport::Message& message) override;
     [[nodiscard]] std::optional<std::string> parameters_text() const override;
+    [[nodiscard]] bool names_operations() const override { return true; }
+    void operation_begins(const transport::OperationName& operation) override;
+    void operation_ends(transport::Tag first) override;
     [[nodiscard]] std::optional<Rank> lost() const override;
     [[nodiscard]] bool is_lost(Rank who) const override;
     [[nodiscard]] std::string_view lost_why() const override { return "it ended with an exception"; }
@@ -121,12 +126,17 @@ public:
     [[nodiscard]] Time time() const { return now_; }
     // Where its data lies; of a rank that is a process, before its first operation.
     [[nodiscard]] Memory& memory() { return memory_; }
-    [[nodiscard]] const RankTimes& times() const { return times_; }
+    // Without an end: until `now`.
+    [[nodiscard]] RankTimes times(Time now);
+    [[nodiscard]] const RankTimes& counts() const { return times_; }  // messages, bytes
+    [[nodiscard]] Events* events() { return events_.get(); }          // null: none are kept
     [[nodiscard]] const Disturbance* disturbance() const { return disturbance_.get(); }
     // What it waits for, in words, and of whom; nothing when it does not wait.
     struct Awaited {
         std::string text;
         std::vector<Rank> ranks;
+        std::uint64_t bytes = 0;  // of the first
+        transport::Tag tag;
     };
     [[nodiscard]] Awaited awaited() const;
 
@@ -160,6 +170,9 @@ private:
     void resume(Time now);
     void wait(State how);
     void wake_if_resting(Time now);
+    void ended_by(Rank peer, std::uint64_t bytes, transport::Tag tag);
+    [[nodiscard]] Account::Reason reason_to_rest() const;
+    void name_reason(Account::Reason& reason) const;
     void finish(transport::Message& message, transport::Message::Outcome outcome);
     [[nodiscard]] bool post(Rank to, Outgoing& outgoing, std::span<const std::byte> data, transport::Message& message);
     [[nodiscard]] Outgoing& new_outgoing(Outgoing::Kind kind);
@@ -197,6 +210,7 @@ private:
     Rank me_;
     Memory memory_;
     State state_ = State::runs;
+    bool computes_ = false;    // it sleeps, and its core is busy
     bool news_ = false;        // something has come since the last rest
     bool looked_ = false;      // in vain, at this moment
     std::uint32_t reads_ = 0;  // of the clock, at this moment
@@ -220,6 +234,12 @@ private:
     Computation computation_;
     std::uint32_t inside_ = 0;                  // of measured computation: calls, one in the other
     std::unique_ptr<Disturbance> disturbance_;  // of a disturbed run
+    std::unique_ptr<Events> events_;
+    Account account_;
+    OpenOperations operations_;
+    std::uint32_t open_receives_ = 0;
+    Time rests_since_{};
+    Account::Reason reason_;  // of the rest
     Fibre fibre_;
 };
 

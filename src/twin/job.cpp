@@ -96,11 +96,64 @@ void Job::stop_all() {
     for (const auto& each : endpoints_) each->stop();
 }
 
+std::size_t Job::events_of_each() const {
+    return std::max<std::size_t>(1, options_.timeline_events / lost_.size());
+}
+
+Timeline Job::timeline(Time end) {
+    Timeline result;
+    result.end = end;
+    result.hosts = hosts_;
+    result.ranks.resize(endpoints_.size());
+    for (std::size_t rank = 0; rank < endpoints_.size(); ++rank) {
+        endpoints_[rank]->events()->move_to(result, result.ranks[rank]);
+        if (hosts_[rank] != result.host_names.size()) continue;
+        if (options_.level == sim::Level::message) {
+            result.host_names.push_back(fmt::format("host {}", hosts_[rank]));
+            continue;
+        }
+        const fabric::Fabric& fabric = options_.network.graph->fabric();
+        const PortIndex port = options_.network.placement.hosts[rank];
+        result.host_names.push_back(describe(fabric, fabric.port(port).node));
+    }
+    return result;
+}
+
+// In steps that take some milliseconds of the machine's time each where somebody wants to hear of it.
+sim::State Job::play(Time until) {
+    using std::chrono::steady_clock;
+    constexpr std::chrono::milliseconds short_step{10}, long_step{50};
+    if (!options_.progress) return simulation_->advance(until);
+    if (told_ == steady_clock::time_point{}) told_ = steady_clock::now();
+    sim::State state = sim::State::running;
+    while (state == sim::State::running && simulation_->now() < until) {
+        const auto begin = steady_clock::now();
+        state = simulation_->advance(std::min(until, simulation_->now() + step_));
+        const auto end = steady_clock::now();
+        if (end - begin < short_step && step_ < options_.loss_news) step_ = step_ * 2;
+        if (end - begin > long_step && step_ > nanoseconds(1)) step_ = Time{step_.ps / 2};
+        if (end - told_ < options_.progress_interval) continue;
+        told_ = end;
+        tell_progress();
+    }
+    return state;
+}
+
+void Job::tell_progress() {
+    Progress progress{.reached = simulation_->now()};
+    for (const auto& each : endpoints_) {
+        progress.ended += each->ended();
+        progress.messages += each->counts().messages;
+        progress.bytes += each->counts().bytes;
+    }
+    options_.progress(progress);
+}
+
 Result Job::run() {
     Time until = options_.loss_news;
     sim::State state;
     while (true) {
-        state = simulation_->advance(until);
+        state = play(until);
         if (spread_losses()) continue;
         if (state != sim::State::running || until >= options_.give_up) break;
         const Time passed = std::max(simulation_->now(), until);
@@ -117,10 +170,12 @@ Result Job::run() {
     if (state == sim::State::running)
         result.trouble.insert(result.trouble.begin(), "not at an end after " + to_string(options_.give_up));
     if (state == sim::State::finished) result.finish = Time{};
+    const Time now = simulation_->now();
     for (const auto& each : endpoints_) {
-        result.ranks.push_back(each->times());
-        if (state == sim::State::finished) result.finish = std::max(result.finish, each->times().end);
+        result.ranks.push_back(each->times(now));
+        if (state == sim::State::finished) result.finish = std::max(result.finish, result.ranks.back().end);
     }
+    if (options_.timeline_events != 0) result.timeline = timeline(result.finish == never ? now : result.finish);
     stop_all();
     if (!losses_.empty()) std::rethrow_exception(losses_.front().why);
     return result;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -45,6 +46,8 @@ public:
     // What its computation is multiplied with.
     [[nodiscard]] double slowness(Rank rank) const { return slowness_[rank.value]; }
     [[nodiscard]] const std::string& parameters() const { return parameters_; }
+    // Of a timeline.
+    [[nodiscard]] std::size_t events_of_each() const;
     // A body threw. The others hear of it later, all at one moment.
     void lose(Rank rank, Time when, std::exception_ptr why);
     // Known to everybody. Changes only while no rank runs.
@@ -60,6 +63,9 @@ private:
 
     void find_hosts();
     bool spread_losses();
+    sim::State play(Time until);
+    void tell_progress();
+    [[nodiscard]] Timeline timeline(Time end);
     [[nodiscard]] std::vector<std::string> trouble() const;
     void stop_all();
 
@@ -76,6 +82,8 @@ private:
     std::vector<Loss> losses_;        // known to all, in the order of time
     std::vector<std::uint8_t> lost_;  // by rank
     std::optional<Rank> first_lost_;
+    std::chrono::steady_clock::time_point told_{};  // of progress
+    Time step_ = nanoseconds(100);                  // of the simulation, between two looks at the machine's clock
 };
 
 }  // namespace loom::twin

@@ -35,5 +35,7 @@ struct PortLoad {
 };
 // Sending ports by the share of their link that was used, then by waiting. Cost: a look at every port.
 [[nodiscard]] std::vector<PortLoad> hottest_ports(const Setup& setup, const Simulation& simulation, std::size_t most);
+[[nodiscard]] std::vector<PortLoad> hottest_ports(const fabric::Fabric& fabric, const Simulation& simulation,
+                                                  Time counter_tick, std::size_t most);
 
 }  // namespace loom::sim

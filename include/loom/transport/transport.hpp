@@ -39,6 +39,15 @@ enum class LocalWork : std::uint8_t {
     compute,  // of so many picoseconds, as traffic::Op::amount; 0 of an empty step, which has its turn all the same
 };
 
+// An operation that messages belong to: what a transport calls it that tells who waits for whom, and in what.
+struct OperationName {
+    std::string_view what = {};  // "allreduce"; empty: messages that are the program's own
+    std::uint64_t bytes = 0;     // as the call counts them
+    std::uint32_t group = 0;     // the communicator; 0: all ranks
+    Tag first = {};              // its messages have this tag and the next ones
+    std::uint64_t tags = 1;
+};
+
 // One rank's end. Not thread-safe: one thread at a time is inside. Operations between the same two ranks with the same
 // tag match in the order in which they were started; there is no receive from any rank and none of any tag. Every
 // start hands over what it can at once (test-on-init): a small message to a rank that has room is on its way when
@@ -118,6 +127,13 @@ public:
     // What collectives choose their algorithms by, instead of what they measure or assume: as model::to_text() writes
     // it, the same on every rank.
     [[nodiscard]] virtual std::optional<std::string> parameters_text() const { return {}; }
+
+    // Of transports that tell who waited for whom; the same as long as the transport lives. Where it is false nobody
+    // calls the next two. An operation may be inside another's tags: the later `first` counts. What has no name begins
+    // again and again, and never ends.
+    [[nodiscard]] virtual bool names_operations() const { return false; }
+    virtual void operation_begins(const OperationName& /*operation*/) {}
+    virtual void operation_ends(Tag /*first*/) {}
 
     // Ranks known to be gone. Looked for while waiting: by the launcher's word or by asking their adapters.
     [[nodiscard]] virtual std::optional<Rank> lost() const = 0;

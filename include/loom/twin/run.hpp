@@ -1,6 +1,7 @@
 // Runs ranks on a simulated fabric, in virtual time: their messages take as long as the simulation says.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,8 +12,17 @@
 #include "loom/sim/simulation.hpp"
 #include "loom/transport/transport.hpp"
 #include "loom/twin/computing.hpp"
+#include "loom/twin/timeline.hpp"
 
 namespace loom::twin {
+
+// How far a run is.
+struct Progress {
+    Time reached{};
+    std::uint32_t ended = 0;     // ranks
+    std::uint64_t messages = 0;  // sent
+    std::uint64_t bytes = 0;
+};
 
 struct Options {
     std::uint32_t ranks = 0;  // 0: as many as the network's placement has
@@ -36,13 +46,21 @@ struct Options {
     // Not 0: a seed that decides what the standard leaves open (explore.hpp). Delays are no longer than this.
     std::uint64_t disturb = 0;
     Time longest_delay = milliseconds(1);
+    // Of a timeline, divided among the ranks: some 60 bytes each. 0: none is kept.
+    std::size_t timeline_events = 0;
+    // Called about this often by the machine's clock, between two steps of the simulation. What it throws ends the run.
+    std::function<void(const Progress&)> progress = {};
+    std::chrono::milliseconds progress_interval{500};
 };
 
-// Where a rank's time went.
+// Where a rank's time went: each moment counts once, and the four make up its end together. A rank without an end
+// counts until nothing happened any more.
 struct RankTimes {
     Time end = never;            // of its body; never if that did not return
     Time computing{};            // its core was busy: declared computation, copies, reductions
-    Time waiting{};              // for messages, notifications, its own sends
+    Time waiting{};              // for messages or notifications, and its core was not
+    Time sending{};              // for nothing but its own sends
+    Time other{};                // it slept, or looked without waiting
     std::uint64_t messages = 0;  // sent
     std::uint64_t bytes = 0;
     friend bool operator==(const RankTimes&, const RankTimes&) = default;
@@ -52,11 +70,13 @@ struct Result {
     sim::State state = sim::State::running;
     Time finish = never;  // the last rank's end; never if one did not
     std::vector<RankTimes> ranks;
-    // Of a job that came to no end: who waits for whom, a line each, the circle first if there is one.
+    // Of a job that came to no end: who waits for whom and in which operation, a line each, the circle first if there
+    // is one. A message of an operation has the tag that the operation gave it, others that of the program.
     std::vector<std::string> trouble;
     sim::Simulation::Work work;
     std::string computing;    // what counted as computation, in words
     std::uint64_t order = 0;  // of a disturbed run: differs where ranks saw in another order what came
+    Timeline timeline;  // empty unless Options ask for it
 };
 
 // Runs `body` once for each rank, each as a fibre of this process with its own transport, named "twin". A body must
