@@ -63,7 +63,9 @@ public:
     // What the program asks for.
     void prepare(FlowIndex flow) {
         if constexpr (Program::live) {
-            check_pair(network_, program_.flow_from(flow), program_.flow_to(flow), options_.flow.lids, Answers::none);
+            if (failed_.empty())
+                check_pair(network_, program_.flow_from(flow), program_.flow_to(flow), options_.flow.lids,
+                           Answers::none);
             queues_.grow(flow);
         }
     }
@@ -77,6 +79,9 @@ public:
         wake_at(rank, ticket, at);
         state_ = State::running;
     }
+    // As LiveSimulation.
+    void fail_ports(std::span<const PortIndex> ports);
+    void turn_to(const routing::Tables& tables);
 
 private:
     struct Event {
@@ -117,6 +122,15 @@ private:
         OpIndex tail = no_index;
     };
 
+    // A message that no way leads along any more.
+    struct Stranded {
+        Rank from;
+        OpIndex send = 0;
+        Wide left = 0;
+    };
+
+    [[nodiscard]] bool find_way(Rank from, OpIndex send);
+    void enter(Rank from, OpIndex send, Wide left);
     void later(Time at, const Event& event) { events_.push({at, event_count_++, event}); }
     [[nodiscard]] Time next_time() const {
         Time next = events_.empty() ? never : events_.top().at;
@@ -129,7 +143,9 @@ private:
     }
     void handle(const Event& event);
     void line_up(Rank from, OpIndex send);
-    void enter(Rank from, OpIndex send);
+    void enter(Rank from, OpIndex send) {
+        enter(from, send, Wide{parts_per_byte} * static_cast<Wide>(program_.amount(send)));
+    }
     void next_in_line(Rank from, OpIndex send);
     void leave(Rank from, OpIndex send);
     void end(std::uint32_t stream);
@@ -147,6 +163,8 @@ private:
     std::uint64_t event_count_ = 0;
     IndexedHeap ends_;  // of streams
     std::vector<Message> messages_;
+    std::vector<std::uint8_t> failed_;  // by port, once one has
+    std::vector<Stranded> stranded_;
     std::vector<PortIndex> path_;
     std::vector<FairShare::Link> links_;
     Simulation::Work work_;
@@ -187,8 +205,50 @@ void FlowSimulation<Program>::next_in_line(Rank from, OpIndex send) {
     if (queue.head != no_index) later(now_, {Event::follows, from, program_.peer(queue.head), queue.head, {}});
 }
 
+// Into path_. False: what failed is in the way, or tables that follow it lead nowhere.
 template <class Program>
-void FlowSimulation<Program>::enter(Rank rank, OpIndex send) {
+bool FlowSimulation<Program>::find_way(Rank rank, OpIndex send) {
+    const PortIndex from = network_.placement.hosts[rank.value],
+                    to = network_.placement.hosts[program_.peer(send).value];
+    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, program_.peer(send));
+    const bool arrives = walk(network_, from, to, lid, path_) == Walk::arrives;
+    if (!failed_.empty())
+        return arrives && std::none_of(path_.begin(), path_.end(), [&](PortIndex p) { return failed_[p.value] != 0; });
+    if (!arrives) throw Error("the forwarding tables have changed");
+    return true;
+}
+
+template <class Program>
+void FlowSimulation<Program>::fail_ports(std::span<const PortIndex> ports) {
+    failed_.resize(fabric_->port_count());
+    for (const PortIndex port : ports) failed_[port.value] = 1;
+    for (std::uint32_t stream = 0; stream < messages_.size(); ++stream) {
+        Message& message = messages_[stream];
+        if (message.left == 0) continue;
+        const auto path = shares_.path(stream);
+        if (std::none_of(path.begin(), path.end(), [&](FairShare::Link link) { return failed_[link] != 0; })) continue;
+        const Wide left = message.left - Wide{message.rate} * (now_ - message.since).ps;
+        stranded_.push_back({message.from, message.send, std::max<Wide>(left, 1)});
+        ends_.remove(stream);
+        shares_.remove(stream, now_);
+        message.left = 0;
+    }
+    solve();
+}
+
+template <class Program>
+void FlowSimulation<Program>::turn_to(const routing::Tables& tables) {
+    network_.tables = &tables;
+    failed_.resize(fabric_->port_count());
+    std::vector<Stranded> stranded;
+    stranded.swap(stranded_);
+    for (const Stranded& each : stranded) enter(each.from, each.send, each.left);
+    solve();
+    if (stranded_.size() != stranded.size()) state_ = State::running;
+}
+
+template <class Program>
+void FlowSimulation<Program>::enter(Rank rank, OpIndex send, Wide left) {
     const Rank peer = program_.peer(send);
     const std::uint64_t bytes = program_.amount(send);
     const auto& hosts = network_.placement.hosts;
@@ -197,8 +257,10 @@ void FlowSimulation<Program>::enter(Rank rank, OpIndex send) {
         const Time copying{static_cast<std::int64_t>(bytes) * options_.local.copy};
         return later(now_ + copying, {Event::copied, rank, peer, send, {}});
     }
-    const Lid lid = destination_lid(fabric_->port(to), options_.flow.lids, rank, peer);
-    if (walk(network_, from, to, lid, path_) != Walk::arrives) throw Error("the forwarding tables have changed");
+    if (!find_way(rank, send)) {
+        stranded_.push_back({rank, send, left});
+        return;
+    }
     if (bytes == 0) {
         leave(rank, send);
         return next_in_line(rank, send);
@@ -207,7 +269,7 @@ void FlowSimulation<Program>::enter(Rank rank, OpIndex send) {
     for (const PortIndex port : path_) links_.push_back(port.value);
     const FairShare::Stream stream = shares_.add(links_);
     if (stream >= messages_.size()) messages_.resize(stream + std::size_t{1});
-    messages_[stream] = {rank, send, 0, now_, Wide{parts_per_byte} * static_cast<Wide>(bytes)};
+    messages_[stream] = {rank, send, 0, now_, left};
 }
 
 template <class Program>
@@ -300,6 +362,10 @@ std::vector<Flow> FlowSimulation<Program>::flows() const {
         const Wide left = message.left - Wide{message.rate} * (now_ - message.since).ps;
         const auto missing = static_cast<std::uint64_t>((left + parts_per_byte - 1) / parts_per_byte);
         program_.flow_in(flows, program_.flow(message.send)).delivered += program_.amount(message.send) - missing;
+    }
+    for (const Stranded& each : stranded_) {
+        const auto missing = static_cast<std::uint64_t>((each.left + parts_per_byte - 1) / parts_per_byte);
+        program_.flow_in(flows, program_.flow(each.send)).delivered += program_.amount(each.send) - missing;
     }
     return flows;
 }

@@ -223,6 +223,8 @@ public:
         this->wake_between(rank, this->program().due(rank, at, what), at);
     }
     void end(Rank rank) override { this->program().end(rank); }
+    void fail(std::span<const PortIndex> ports) override { this->fail_ports(ports); }
+    void use_tables(const routing::Tables& tables) override { this->turn_to(tables); }
 };
 
 }  // namespace loom::sim

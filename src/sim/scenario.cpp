@@ -129,6 +129,35 @@ void add_watch(Scenario& scenario, Words& words) {
     scenario.watch.push_back({end.node, end.port, words.source()});
 }
 
+void add_fault(Scenario& scenario, Words& words) {
+    static constexpr std::array<std::string_view, 2> kinds{"link", "switch"};
+    FaultPlan fault;
+    fault.source = words.source();
+    fault.at = words.time("the time of the fault");
+    if (words.one_of(kinds) == 0) {
+        const PortEnd end = take_end(words, "NODE:PORT");
+        if (end.port == 0) words.refuse(fmt::format("expected NODE:PORT, got {}", excerpt(end.node)));
+        fault.kind = Fault::Kind::link;
+        fault.node = end.node;
+        fault.port = end.port;
+    } else {
+        fault.kind = Fault::Kind::switch_;
+        fault.node = words.text("a switch");
+    }
+    words.end();
+    scenario.faults.push_back(std::move(fault));
+}
+
+void add_death(Scenario& scenario, Words& words) {
+    FaultPlan fault;
+    fault.source = words.source();
+    fault.at = words.time("the time of the death");
+    if (!words.take("rank")) words.expected("rank");
+    fault.rank = static_cast<std::uint32_t>(words.number("a rank", 0, 1u << 24));
+    words.end();
+    scenario.faults.push_back(std::move(fault));
+}
+
 void set_text(std::string& value, Words& words, std::string_view what) {
     value = words.text(what);
     words.end();
@@ -170,6 +199,16 @@ bool take_traffic(Scenario& scenario, std::string_view word, Words& words) {
         set_time(scenario.sample.emplace(), words, "a time between samples");
     } else if (word == "watch") {
         add_watch(scenario, words);
+    } else if (word == "fail") {
+        add_fault(scenario, words);
+    } else if (word == "kill") {
+        add_death(scenario, words);
+    } else if (word == "repair") {
+        set_time(scenario.repair.emplace(), words, "a time until tables are repaired");
+    } else if (word == "retry") {
+        Retries& retries = scenario.options.packet.retries.emplace();
+        retries.after = words.time("a time after which lost messages are sent again");
+        if (!words.done()) retries.most = static_cast<unsigned>(words.number("how often", 0, 255));
     } else if (word == "manager") {
         std::string key = words.text("the name of a setting");
         std::string value = words.rest("a value of it");
@@ -246,12 +285,13 @@ void take_line(Scenario& scenario, std::string_view line, const Source& source) 
     words.end();
 }
 
-void check_complete(const Scenario& scenario, const Source& source) {
+void check_complete(const Scenario& scenario, const Source& source, Traffic traffic) {
     const auto refuse = [&](const std::string& message) { throw ParseError(source.file, 0, message); };
     const int kinds =
         !scenario.flows.empty() + !scenario.pattern.empty() + !scenario.schedule.empty() + !scenario.goal_file.empty();
-    if (kinds == 0) refuse("expected traffic: flow, pattern, schedule or goal");
-    if (kinds > 1) refuse("expected one kind of traffic of flow, pattern, schedule and goal");
+    const bool plays = traffic == Traffic::scenario;  // what the scenario says itself
+    if (plays && kinds == 0) refuse("expected traffic: flow, pattern, schedule or goal");
+    if (plays && kinds > 1) refuse("expected one kind of traffic of flow, pattern, schedule and goal");
     if (!scenario.place.empty() && !scenario.hosts.empty())
         refuse("place and hosts both say where ranks sit; expected one of them");
     if (!scenario.tables_file.empty() && !scenario.engine.empty())
@@ -260,11 +300,12 @@ void check_complete(const Scenario& scenario, const Source& source) {
     if (!has_fabric && scenario.level != Level::message)
         refuse(fmt::format("level {} needs a fabric: expected one, or level message, which needs none",
                            to_string(scenario.level)));
-    if (!scenario.goal_file.empty() && scenario.ranks != 0) refuse("a GOAL file says itself how many ranks there are");
-    if (!has_fabric && scenario.goal_file.empty() && scenario.flows.empty() && scenario.ranks == 0)
+    if (plays && !scenario.goal_file.empty() && scenario.ranks != 0)
+        refuse("a GOAL file says itself how many ranks there are");
+    if (!has_fabric && scenario.ranks == 0 && (!plays || (scenario.goal_file.empty() && scenario.flows.empty())))
         refuse("without a fabric: expected ranks N");
     for (const FlowPlan& flow : scenario.flows)
-        if (flow.endless && !scenario.until)
+        if (plays && flow.endless && !scenario.until)
             throw ParseError(flow.source.file, flow.source.line, "an endless flow needs an end: expected until TIME");
 }
 
@@ -273,15 +314,15 @@ void take_text(Scenario& scenario, std::string_view text, const std::string& fil
     for (std::string_view line; lines.next(line);) take_line(scenario, line, {file_name, lines.number()});
 }
 
-Scenario parse_scenario(std::string_view text, const std::string& file_name) {
+Scenario parse_scenario(std::string_view text, const std::string& file_name, Traffic traffic) {
     Scenario scenario;
     take_text(scenario, text, file_name);
-    check_complete(scenario, {file_name, 0});
+    check_complete(scenario, {file_name, 0}, traffic);
     return scenario;
 }
 
-Scenario read_scenario(const std::filesystem::path& path) {
-    Scenario scenario = parse_scenario(read_file(path), path.string());
+Scenario read_scenario(const std::filesystem::path& path, Traffic traffic) {
+    Scenario scenario = parse_scenario(read_file(path), path.string(), traffic);
     if (path != "-") scenario.folder = path.parent_path();
     return scenario;
 }

@@ -202,6 +202,34 @@ void make_traffic(const Scenario& scenario, Setup& setup) {
     setup.traffic = fmt::format("schedule {}, {} a message", scenario.schedule, human_bytes(scenario.bytes));
 }
 
+// Ranks where the scenario says; flows beside them.
+void make_room(const Scenario& scenario, Setup& setup) {
+    setup.traffic = "programs";
+    setup.ranks = scenario.ranks;
+    fabric::Placement ends;  // of flows
+    if (setup.graph != nullptr) {
+        setup.placement = fabric::place_ranks(
+            setup.fabric, {scenario.place, scenario.hosts, scenario.options.seed, scenario.folder}, setup.remarks);
+        if (scenario.ranks > setup.placement.ranks())
+            throw Error(fmt::format("{} ranks were asked for, the fabric has places for {}", scenario.ranks,
+                                    setup.placement.ranks()));
+        if (scenario.ranks != 0) setup.placement.hosts.resize(scenario.ranks);
+        if (!scenario.flows.empty()) ends = place_flows(scenario.flows, setup.fabric, setup.remarks);
+    }
+    if (scenario.level == Level::message) {
+        if (!scenario.flows.empty())
+            setup.remarks.emplace_back(
+                "level message has no links on which flows could disturb a program; not used: flow");
+        return;
+    }
+    for (std::size_t i = 0; i < scenario.flows.size(); ++i) {
+        setup.background.push_back({scenario.flows[i]});
+        if (setup.graph == nullptr) continue;
+        setup.background.back().from = ends.hosts[2 * i];
+        setup.background.back().to = ends.hosts[2 * i + 1];
+    }
+}
+
 // A host by the first word of its name, its GUID or LID, as flows and placements name it.
 NodeId host_called(const std::string& name, const fabric::Fabric& fabric) try {
     const fabric::Placement place = fabric::read_placement(fabric, name, "hosts");
@@ -210,18 +238,39 @@ NodeId host_called(const std::string& name, const fabric::Fabric& fabric) try {
     return no_node;
 }
 
-void find_watched(const Scenario& scenario, Setup& setup) {
-    for (const PortName& name : scenario.watch) {
-        NodeId found = no_node;
-        for (std::uint32_t i = 0; i < setup.fabric.node_count() && found == no_node; ++i)
-            if (setup.fabric.node(NodeId{i}).name == name.node) found = NodeId{i};
-        if (found == no_node) found = host_called(name.node, setup.fabric);
-        if (found == no_node)
-            refuse(name.source, fmt::format("expected a node of the fabric, got {}", excerpt(name.node)));
-        if (name.port > setup.fabric.node(found).ports)
-            refuse(name.source, fmt::format("expected a port of {} from 1 to {}, got {}", name.node,
-                                            setup.fabric.node(found).ports, name.port));
-        setup.watch.push_back(setup.fabric.port_index(found, PortNum{static_cast<std::uint8_t>(name.port)}));
+NodeId node_called(const std::string& name, const Source& source, const fabric::Fabric& fabric) {
+    NodeId found = no_node;
+    for (std::uint32_t i = 0; i < fabric.node_count() && found == no_node; ++i)
+        if (fabric.node(NodeId{i}).name == name) found = NodeId{i};
+    if (found == no_node) found = host_called(name, fabric);
+    if (found == no_node) refuse(source, fmt::format("expected a node of the fabric, got {}", excerpt(name)));
+    return found;
+}
+
+PortIndex port_called(const PortName& name, const fabric::Fabric& fabric) {
+    const NodeId node = node_called(name.node, name.source, fabric);
+    if (name.port > fabric.node(node).ports)
+        refuse(name.source, fmt::format("expected a port of {} from 1 to {}, got {}", name.node,
+                                        fabric.node(node).ports, name.port));
+    return fabric.port_index(node, PortNum{static_cast<std::uint8_t>(name.port)});
+}
+
+void find_faults(const Scenario& scenario, Setup& setup) {
+    setup.repair = scenario.repair;
+    for (const FaultPlan& plan : scenario.faults) {
+        Fault fault{.kind = plan.kind, .at = plan.at, .rank = Rank{plan.rank}};
+        if (plan.kind != Fault::Kind::rank && setup.graph == nullptr)
+            refuse(plan.source, "expected a fabric, of which something may fail");
+        if (plan.kind == Fault::Kind::link) {
+            fault.port = port_called({plan.node, plan.port, plan.source}, setup.fabric);
+            if (!setup.fabric.port(fault.port).connected())
+                refuse(plan.source, fmt::format("{} port {} has no cable that may fail", plan.node, plan.port));
+        } else if (plan.kind == Fault::Kind::switch_) {
+            fault.node = node_called(plan.node, plan.source, setup.fabric);
+            if (setup.fabric.node(fault.node).kind != fabric::NodeKind::switch_)
+                refuse(plan.source, fmt::format("expected a switch, got {}", excerpt(plan.node)));
+        }
+        setup.faults.push_back(fault);
     }
 }
 
@@ -229,6 +278,9 @@ void find_watched(const Scenario& scenario, Setup& setup) {
 
 std::string Setup::flow_name(std::size_t index, const Flow& flow) const {
     if (index < flow_names.size()) return flow_names[index];
+    if (const std::size_t mine = graph == nullptr ? ranks : placement.ranks();
+        !background.empty() && flow.from.value >= mine)
+        return background[(flow.from.value - mine) / 2].plan.name;
     std::string name = fmt::format("{} -> {}", flow.from.value, flow.to.value);
     if (graph == nullptr) return name;
     const auto host = [&](Rank rank) {
@@ -238,7 +290,16 @@ std::string Setup::flow_name(std::size_t index, const Flow& flow) const {
     return fmt::format("{} ({} -> {})", name, host(flow.from), host(flow.to));
 }
 
-std::unique_ptr<Setup> set_up(Scenario scenario) {
+Network Setup::whole_network() const {
+    Network all = network();
+    for (const PlacedFlow& flow : background) {
+        all.placement.hosts.push_back(flow.from);
+        all.placement.hosts.push_back(flow.to);
+    }
+    return all;
+}
+
+std::unique_ptr<Setup> set_up(Scenario scenario, Traffic traffic) {
     auto setup = std::make_unique<Setup>();
     setup->title = scenario.title;
     setup->level = scenario.level;
@@ -250,9 +311,14 @@ std::unique_ptr<Setup> set_up(Scenario scenario) {
     setup->sample = scenario.sample;
     setup->manager = scenario.manager;
     if (!scenario.fabric_file.empty() || scenario.fabric.node_count() != 0) load_fabric(scenario, *setup);
-    make_traffic(scenario, *setup);
-    if (scenario.level != Level::message) find_watched(scenario, *setup);
-    append(setup->remarks, describe(unused_lines(scenario)));
+    if (traffic == Traffic::scenario)
+        make_traffic(scenario, *setup);
+    else
+        make_room(scenario, *setup);
+    if (traffic == Traffic::programs) find_faults(scenario, *setup);
+    if (scenario.level != Level::message)
+        for (const PortName& name : scenario.watch) setup->watch.push_back(port_called(name, setup->fabric));
+    append(setup->remarks, describe(unused_lines(scenario, traffic)));
     return setup;
 }
 

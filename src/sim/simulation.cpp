@@ -32,6 +32,14 @@ std::unique_ptr<Simulation> make_simulation(Level level, const Network& network,
     throw UsageError("no such level");
 }
 
+void LiveSimulation::fail(std::span<const PortIndex>) {
+    throw UsageError("nothing can fail at level " + std::string(to_string(level())));
+}
+
+void LiveSimulation::use_tables(const routing::Tables&) {
+    throw UsageError("there are no tables at level " + std::string(to_string(level())));
+}
+
 std::unique_ptr<LiveSimulation> make_live_simulation(Level level, const Network& network, std::uint32_t ranks,
                                                      Programs& programs, const Options& options) {
     switch (level) {

@@ -32,14 +32,28 @@ std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simul
     if (recording.state == State::deadlocked || recording.state == State::stuck) return result;
     const auto ideal = make_simulation(Level::flow, setup.network(), setup.schedule, setup.options);
     (void)ideal->advance(setup.until.value_or(never));
-    const std::vector<Flow> fair = ideal->flows();
+    Recording fair;
+    fair.flows = ideal->flows();
+    fair.end = ideal->now();
+    return find_sufferers(setup, simulation, recording, fair);
+}
+
+std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simulation, const Recording& recording,
+                                     const Recording& fair) {
+    std::vector<Sufferer> result;
+    // Both in (from, to) order.
+    auto other = fair.flows.begin();
     for (std::size_t f = 0; f < recording.flows.size(); ++f) {
-        if (recording.flows[f].begun == never || recording.flows[f].bytes == 0) continue;
-        const double got = gigabits(recording.flows[f], recording.end), share = gigabits(fair[f], ideal->now());
+        const Flow& flow = recording.flows[f];
+        const auto pair = [](const Flow& each) { return std::pair(each.from, each.to); };
+        while (other != fair.flows.end() && pair(*other) < pair(flow)) ++other;
+        if (other == fair.flows.end() || pair(*other) != pair(flow)) continue;
+        if (flow.begun == never || flow.bytes == 0) continue;
+        const double got = gigabits(flow, recording.end), share = gigabits(*other, fair.end);
         if (got < noticeable * share) result.push_back({.flow = f, .got = got, .fair = share});
     }
     if (result.empty()) return result;
-    const Network network = setup.network();
+    const Network network = setup.whole_network();
     const Detective detective(setup.fabric, network, setup.options.packet, simulation, recording.flows,
                               Detective::Measure::lifetime);
     for (Sufferer& sufferer : result) {

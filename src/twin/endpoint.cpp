@@ -166,12 +166,19 @@ void Endpoint::stop() {
     swap_clock(before);
 }
 
+void Endpoint::die(Time now) {
+    if (over_) return;
+    times_.killed = stopping_ = true;
+    job_.lose(me_, now, {});
+    resume(now);
+}
+
 void Endpoint::wake_if_resting(Time now) {
     if (state_ == State::rests) resume(now);
 }
 
 void Endpoint::start(Time now) {
-    resume(now);
+    if (!over_) resume(now);
 }
 
 // Where a notification lies that nobody takes now, the next look in vain takes time, or a loop would stop it.
@@ -234,6 +241,8 @@ void Endpoint::sleep(std::chrono::microseconds most) {
 }
 
 void Endpoint::woken(sim::Cookie what, Time now) {
+    if (what == death) return die(now);
+    if (what == nothing) return;
     if (what == news_of_losses) {
         if (state_ == State::rests) now_ = now;
         hear_of_losses();
@@ -580,6 +589,10 @@ void Endpoint::leave() {
 
 std::optional<Rank> Endpoint::lost() const {
     return job_.first_lost();
+}
+
+std::string_view Endpoint::lost_why() const {
+    return job_.first_lost_why();
 }
 
 bool Endpoint::is_lost(Rank who) const {

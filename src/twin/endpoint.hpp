@@ -104,7 +104,7 @@ public:
     void operation_ends(transport::Tag first) override;
     [[nodiscard]] std::optional<Rank> lost() const override;
     [[nodiscard]] bool is_lost(Rank who) const override;
-    [[nodiscard]] std::string_view lost_why() const override { return "it ended with an exception"; }
+    [[nodiscard]] std::string_view lost_why() const override;
 
     // What the simulation says, passed on by the job.
     void start(Time now);
@@ -116,12 +116,14 @@ public:
     // Calls `finished` of what has, without a look.
     void say_what_finished();
 
+    // The body is unwound, inside a call of the simulation for this rank.
+    void die(Time now);
     // Others were lost: operations with them end. Inside a call of the simulation for this rank.
     void hear_of_losses();
     // The job comes to no end: the body is unwound. Outside the simulation.
     void stop();
 
-    static constexpr sim::Cookie news_of_losses = 2;
+    static constexpr sim::Cookie news_of_losses = 2, death = 4, nothing = 6;
     [[nodiscard]] bool ended() const { return over_; }
     [[nodiscard]] Time time() const { return now_; }
     // Where its data lies; of a rank that is a process, before its first operation.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "loom/base/error.hpp"
+#include "twin/background.hpp"
 
 namespace loom::twin {
 
@@ -50,7 +51,14 @@ Job::Job(const Options& options, Body body) : options_(options), body_(std::move
             }
         }));
     }
-    simulation_ = sim::make_live_simulation(options_.level, options_.network, ranks, *this, options_.simulation);
+    Faults::prepare(options_, ranks);
+    simulation_ = options_.background.empty()
+                      ? sim::make_live_simulation(options_.level, options_.network, ranks, *this, options_.simulation)
+                      : make_simulation_with(options_.background, options_.level, options_.network, ranks, *this,
+                                             options_.simulation);
+    recorder_.emplace(*simulation_, options_.record.value_or(sim::RecordOptions{.sample = Time{}}));
+    faults_.emplace(options_, *simulation_, [this](Rank rank) { return endpoint(rank).ended(); });
+    next_news_ = options_.loss_news;
 }
 
 Job::~Job() {
@@ -76,7 +84,7 @@ void Job::lose(Rank rank, Time when, std::exception_ptr why) {
     new_losses_.push_back({when, rank, std::move(why)});
 }
 
-// Between two steps of the simulation: true when there was news.
+// Between two steps of the simulation: true when there was news. Nothing of the ranks' happens before they hear of it.
 bool Job::spread_losses() {
     if (new_losses_.empty()) return false;
     std::sort(new_losses_.begin(), new_losses_.end(),
@@ -87,9 +95,15 @@ bool Job::spread_losses() {
         losses_.push_back(std::move(loss));
     }
     new_losses_.clear();
+    const Time when = std::max(simulation_->now(), next_news_);
     for (const auto& each : endpoints_)
-        if (!each->ended()) simulation_->wake(each->rank(), simulation_->now(), Endpoint::news_of_losses);
+        if (!each->ended()) simulation_->wake(each->rank(), when, Endpoint::news_of_losses);
+    recorder_->resume();
     return true;
+}
+
+std::string_view Job::first_lost_why() const {
+    return losses_.empty() || losses_.front().why ? "it ended with an exception" : "a fault took it";
 }
 
 void Job::stop_all() {
@@ -120,15 +134,15 @@ Timeline Job::timeline(Time end) {
 }
 
 // In steps that take some milliseconds of the machine's time each where somebody wants to hear of it.
-sim::State Job::play(Time until) {
+sim::State Job::advance_and_tell(Time until) {
     using std::chrono::steady_clock;
     constexpr std::chrono::milliseconds short_step{10}, long_step{50};
-    if (!options_.progress) return simulation_->advance(until);
+    if (!options_.progress) return recorder_->advance(until);
     if (told_ == steady_clock::time_point{}) told_ = steady_clock::now();
     sim::State state = sim::State::running;
     while (state == sim::State::running && simulation_->now() < until) {
         const auto begin = steady_clock::now();
-        state = simulation_->advance(std::min(until, simulation_->now() + step_));
+        state = recorder_->advance(std::min(until, simulation_->now() + step_));
         const auto end = steady_clock::now();
         if (end - begin < short_step && step_ < options_.loss_news) step_ = step_ * 2;
         if (end - begin > long_step && step_ > nanoseconds(1)) step_ = Time{step_.ps / 2};
@@ -149,35 +163,96 @@ void Job::tell_progress() {
     options_.progress(progress);
 }
 
-Result Job::run() {
-    Time until = options_.loss_news;
-    sim::State state;
+// Where nothing happens any more.
+void Job::pass_time(Time until) {
+    const auto waiting =
+        std::find_if(endpoints_.begin(), endpoints_.end(), [](const auto& each) { return !each->ended(); });
+    simulation_->wake((*waiting)->rank(), until, Endpoint::nothing);
+    recorder_->resume();
+}
+
+sim::State Job::advance(Time until) {
     while (true) {
-        state = play(until);
-        if (spread_losses()) continue;
-        if (state != sim::State::running || until >= options_.give_up) break;
-        const Time passed = std::max(simulation_->now(), until);
-        until = Time{(passed.ps / options_.loss_news.ps + 1) * options_.loss_news.ps};
+        const Time stop = std::min({until, next_news_, faults_->next()});
+        const sim::State state = advance_and_tell(stop);
+        const bool ended = state != sim::State::running;
+        const Time now = std::max(simulation_->now(), stop);
+        // What nothing moves any more a fault may, when others hear of it.
+        const bool waits =
+            ended && state != sim::State::finished && faults_->next() != never && faults_->next() <= until;
+        if (waits && simulation_->now() < faults_->next()) {
+            pass_time(faults_->next());
+            continue;
+        }
+        if (waits || (!ended && faults_->next() <= now)) {
+            faults_->play(now);
+            recorder_->resume();
+            continue;
+        }
+        if ((ended || next_news_ <= now) && spread_losses()) continue;
+        if (ended) return state;
+        if (next_news_ <= now) next_news_ = Time{(now.ps / options_.loss_news.ps + 1) * options_.loss_news.ps};
+        if (now >= until) return state;
     }
+}
+
+namespace {
+
+// For who controls the job: reading costs no time, sleeping plays.
+class Controlled final : public fabric::CounterSource, public fabric::Clock {
+public:
+    Controlled(Job& job, std::optional<Time> until) : job_(job), until_(until) {}
+    void read(std::span<const PortIndex> ports, std::span<fabric::PortCounters> counters) override {
+        for (std::size_t i = 0; i < ports.size(); ++i) counters[i] = job_.simulation().counters(ports[i]);
+    }
+    [[nodiscard]] Time now() override { return job_.simulation().now(); }
+    bool sleep_until(Time time) override {
+        if (job_.advance(until_ ? std::min(time, *until_) : time) != sim::State::running) return false;
+        return !until_ || now() < *until_;
+    }
+
+private:
+    Job& job_;
+    std::optional<Time> until_;
+};
+
+}  // namespace
+
+void Job::control() {
+    fabric::CongestionParameters* const parameters = simulation_->congestion_parameters();
+    if (options_.control && parameters != nullptr) {
+        (void)advance(options_.control_from);
+        Controlled controlled(*this, options_.until);
+        options_.control(controlled, *parameters, controlled);
+    }
+}
+
+Result Job::run() {
+    control();
     Result result;
-    result.state = state;
+    result.state = advance(std::min(options_.until.value_or(never), options_.give_up));
     result.work = simulation_->work();
+    result.events = faults_->events();
     result.computing = to_string(options_.computing);
     for (const auto& each : endpoints_)
         if (const Disturbance* const disturbance = each->disturbance())
             result.order = result.order * 0x9e3779b97f4a7c15u + disturbance->order();
-    if (state != sim::State::finished) result.trouble = trouble();
-    if (state == sim::State::running)
-        result.trouble.insert(result.trouble.begin(), "not at an end after " + to_string(options_.give_up));
-    if (state == sim::State::finished) result.finish = Time{};
+    if (options_.record) result.recording = recorder_->recording();
+    const bool finished = result.state == sim::State::finished;
+    if (!finished) result.trouble = trouble();
+    if (result.state == sim::State::running)
+        result.trouble.insert(result.trouble.begin(), "not at an end after " + to_string(simulation_->now()));
+    if (finished) result.finish = Time{};
     const Time now = simulation_->now();
     for (const auto& each : endpoints_) {
         result.ranks.push_back(each->times(now));
-        if (state == sim::State::finished) result.finish = std::max(result.finish, result.ranks.back().end);
+        const RankTimes& times = result.ranks.back();
+        if (finished && !times.killed) result.finish = std::max(result.finish, times.end);
     }
     if (options_.timeline_events != 0) result.timeline = timeline(result.finish == never ? now : result.finish);
     stop_all();
-    if (!losses_.empty()) std::rethrow_exception(losses_.front().why);
+    for (const Loss& loss : losses_)
+        if (loss.why) std::rethrow_exception(loss.why);
     return result;
 }
 

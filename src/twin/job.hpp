@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "loom/sim/live.hpp"
+#include "loom/sim/record.hpp"
 #include "loom/twin/run.hpp"
 #include "twin/endpoint.hpp"
+#include "twin/faults.hpp"
 
 namespace loom::twin {
 
@@ -48,11 +50,14 @@ public:
     [[nodiscard]] const std::string& parameters() const { return parameters_; }
     // Of a timeline.
     [[nodiscard]] std::size_t events_of_each() const;
-    // A body threw. The others hear of it later, all at one moment.
+    // Plays on, faults and news of losses included; as Simulation::advance.
+    sim::State advance(Time until);
+    // A body threw, or without `why` a fault took the rank. The others hear of it later, all at one moment.
     void lose(Rank rank, Time when, std::exception_ptr why);
     // Known to everybody. Changes only while no rank runs.
     [[nodiscard]] bool is_lost(Rank rank) const { return lost_[rank.value] != 0; }
     [[nodiscard]] std::optional<Rank> first_lost() const { return first_lost_; }
+    [[nodiscard]] std::string_view first_lost_why() const;
 
 private:
     struct Loss {
@@ -63,9 +68,11 @@ private:
 
     void find_hosts();
     bool spread_losses();
-    sim::State play(Time until);
+    sim::State advance_and_tell(Time until);
     void tell_progress();
     [[nodiscard]] Timeline timeline(Time end);
+    void control();
+    void pass_time(Time until);
     [[nodiscard]] std::vector<std::string> trouble() const;
     void stop_all();
 
@@ -76,6 +83,9 @@ private:
     std::string parameters_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
     std::unique_ptr<sim::LiveSimulation> simulation_;
+    std::optional<sim::Recorder> recorder_;
+    std::optional<Faults> faults_;
+    Time next_news_;  // when losses of before are known to all
 
     std::mutex mutex_;  // of the next
     std::vector<Loss> new_losses_;

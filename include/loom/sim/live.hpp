@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "loom/base/ids.hpp"
 #include "loom/base/time.hpp"
@@ -69,6 +70,18 @@ public:
     virtual void wake(Rank rank, Time at, Cookie what) = 0;
     // The rank will begin nothing any more. Every rank says so once; State::finished needs it of all.
     virtual void end(Rank rank) = 0;
+
+    // These two between two calls of advance().
+
+    // Nothing passes these ports any more; name both ends of a cable. Packet level: needs PacketOptions::retries.
+    // Packets that are on the cable still arrive, those that wait for a port or come to it later are lost, and their
+    // messages sent again. Flow level: messages that cross one stand still until tables lead them elsewhere. Throws
+    // UsageError where nothing can fail.
+    virtual void fail(std::span<const PortIndex> ports);
+    // Packets that come to a switch, and messages that begin or stand still, go by these from now on. Of the same
+    // switches and LIDs; they must outlive the simulation. A pair that they do not connect is no Error any more: its
+    // packets are lost.
+    virtual void use_tables(const routing::Tables& tables);
 };
 
 // `programs` must outlive the simulation. `network` may be empty for Level::message. Throws UsageError for options that

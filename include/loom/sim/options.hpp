@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "loom/base/time.hpp"
@@ -91,6 +92,13 @@ enum class BufferUse : std::uint8_t {
     per_output,  // each output has a whole buffer of its own behind every input: no victims, and no real switch
 };
 
+// What a reliable queue pair does about lost packets: sends again from the oldest message that is not acknowledged on,
+// so long after it lost one. The defaults are a local ACK timeout of 14 and a retry count of 7.
+struct Retries {
+    Time after = nanoseconds(67'108'864);
+    unsigned most = 7;  // in a row; then the queue pair sends nothing any more
+};
+
 struct PacketOptions {
     std::uint32_t mtu = 2048;                             // payload: 256, 512, 1024, 2048 or 4096
     std::uint32_t buffer_bytes = 32 * 1024;               // of each (input port, lane); at least two packets
@@ -108,6 +116,8 @@ struct PacketOptions {
     FlowControl flow_control = FlowControl::credits;
     BufferUse buffer_use = BufferUse::shared;
     HostTurns host_turns = HostTurns::packet;
+    // Of live simulations: what LiveSimulation::fail() needs. Nothing: packets are never lost, and no account is kept.
+    std::optional<Retries> retries;
 };
 
 struct FlowOptions {

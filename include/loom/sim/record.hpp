@@ -53,6 +53,8 @@ public:
 
     // As Simulation::advance, sampling on the way.
     State advance(Time until);
+    // Of a live simulation that came to its end and was given more to do.
+    void resume() { state_ = State::running; }
     [[nodiscard]] Simulation& simulation() { return *simulation_; }
     // What was recorded, with the state of now. The recorder can go on.
     [[nodiscard]] Recording recording();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "loom/fabric/fabric.hpp"
+#include "loom/sim/fault.hpp"
 #include "loom/sim/options.hpp"
 #include "loom/sim/simulation.hpp"
 #include "loom/traffic/schedules.hpp"
@@ -42,6 +43,16 @@ struct PortName {
     Source source;
 };
 
+// `fail TIME link NODE:PORT`, `fail TIME switch NODE`, `kill TIME rank N`: of use to programs that run.
+struct FaultPlan {
+    Fault::Kind kind = Fault::Kind::rank;
+    Time at;
+    std::string node;
+    unsigned port = 0;
+    std::uint32_t rank = 0;
+    Source source;
+};
+
 // A line that another room understands: `manager sweep 1.4s`.
 struct Setting {
     std::string key;
@@ -60,6 +71,9 @@ struct SaidLine {
     options.local.step = model::assumed::step;
     return options;
 }
+// Who says what is sent: the scenario, or programs that run on what it describes. Then its flows are background
+// traffic, its ranks are the programs', and its pattern, schedule or GOAL file is of no use.
+enum class Traffic : std::uint8_t { scenario, programs };
 
 struct Scenario {
     std::string title;
@@ -89,6 +103,8 @@ struct Scenario {
     std::optional<Time> until;
     std::optional<Time> sample;  // between samples, above 0; nothing: as RecordOptions
     std::vector<PortName> watch;
+    std::vector<FaultPlan> faults;
+    std::optional<Time> repair;  // from a fault to repaired tables
     std::vector<Setting> manager;
     std::vector<SaidLine> said;  // lines that may be of no use; see unused.hpp
 };
@@ -98,14 +114,15 @@ struct Scenario {
 void take_line(Scenario& scenario, std::string_view line, const Source& source);
 
 // Throws ParseError when something is missing or two lines contradict each other. To be called after the last line.
-void check_complete(const Scenario& scenario, const Source& source);
+void check_complete(const Scenario& scenario, const Source& source, Traffic traffic = Traffic::scenario);
 
 // All lines of a text, without check_complete(): more may follow.
 void take_text(Scenario& scenario, std::string_view text, const std::string& file_name);
 
 // The whole text. Cost: one pass.
-[[nodiscard]] Scenario parse_scenario(std::string_view text, const std::string& file_name);
+[[nodiscard]] Scenario parse_scenario(std::string_view text, const std::string& file_name,
+                                      Traffic traffic = Traffic::scenario);
 // The same for a file; "-" is standard input. Throws IoError too.
-[[nodiscard]] Scenario read_scenario(const std::filesystem::path& path);
+[[nodiscard]] Scenario read_scenario(const std::filesystem::path& path, Traffic traffic = Traffic::scenario);
 
 }  // namespace loom::sim

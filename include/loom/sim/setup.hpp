@@ -13,6 +13,13 @@
 
 namespace loom::sim {
 
+// A flow of a scenario on its hosts; no_port without a fabric.
+struct PlacedFlow {
+    FlowPlan plan;
+    PortIndex from = no_port;
+    PortIndex to = no_port;
+};
+
 // Everything a simulation needs to outlive it. Fabric, graph and tables are as routing::open leaves them; without a
 // fabric the graph is null.
 struct Setup : routing::RoutedFabric {
@@ -22,6 +29,10 @@ struct Setup : routing::RoutedFabric {
     traffic::Schedule schedule;
     std::vector<std::string> flow_names;  // of a scenario's flows, in Simulation::flows() order; empty: by ranks
     std::vector<bool> endless;            // of the same flows: their bytes are only what cannot be exceeded
+    std::size_t ranks = 0;                // of Traffic::programs, as the scenario says; 0: it does not
+    std::vector<PlacedFlow> background;   // of Traffic::programs
+    std::vector<Fault> faults;
+    std::optional<Time> repair;  // from a fault to repaired tables
     std::vector<PortIndex> watch;
     Level level = Level::packet;
     Options options;
@@ -35,6 +46,8 @@ struct Setup : routing::RoutedFabric {
         return make_simulation(level, network(), schedule, options);
     }
     [[nodiscard]] bool is_endless(std::size_t index) const { return index < endless.size() && endless[index]; }
+    // With the ranks of background flows behind the others.
+    [[nodiscard]] Network whole_network() const;
     // The scenario's name for a flow, or "3 -> 17" with the hosts where there are any. `index` in flows() order.
     [[nodiscard]] std::string flow_name(std::size_t index, const Flow& flow) const;
 };
@@ -45,6 +58,7 @@ struct Setup : routing::RoutedFabric {
 // carry until the end. Where switches mark and the scenario has no congestion control table, halving_table() is it.
 // Throws ParseError for hosts and ports that the fabric does not have, Error, IoError and UsageError as the readers,
 // engines and schedules do.
-[[nodiscard]] std::unique_ptr<Setup> set_up(Scenario scenario);
+// With Traffic::programs there is no schedule: the placement is the ranks', and flows are `background`.
+[[nodiscard]] std::unique_ptr<Setup> set_up(Scenario scenario, Traffic traffic = Traffic::scenario);
 
 }  // namespace loom::sim

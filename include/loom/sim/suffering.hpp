@@ -38,6 +38,12 @@ struct Sufferer {
 [[nodiscard]] std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simulation,
                                                    const Recording& recording);
 
+// The same of programs that run on a scenario (Traffic::programs): `fair` is a recording of the same programs at the
+// flow level. The rate of a pair of ranks is the mean from its first message to its last, and time in which neither
+// sends counts on both sides. Cost: a way for each pair.
+[[nodiscard]] std::vector<Sufferer> find_sufferers(const Setup& setup, const Simulation& simulation,
+                                                   const Recording& recording, const Recording& fair);
+
 // "X-Y: 3.29 Gbit/s where a fair share is 8.00; it waits at S1 port 15 (75 % of its time) behind packets for ...".
 [[nodiscard]] std::string describe(const Sufferer& sufferer, const Setup& setup, const Recording& recording);
 

@@ -15,7 +15,7 @@ struct UnusedLine {
 };
 
 // In the order of the lines. To be asked after the last one.
-[[nodiscard]] std::vector<UnusedLine> unused_lines(const Scenario& scenario);
+[[nodiscard]] std::vector<UnusedLine> unused_lines(const Scenario& scenario, Traffic traffic = Traffic::scenario);
 
 // A sentence for each reason.
 [[nodiscard]] std::vector<std::string> describe(const std::vector<UnusedLine>& lines);

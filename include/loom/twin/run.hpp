@@ -5,12 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "loom/base/time.hpp"
+#include "loom/sim/fault.hpp"
+#include "loom/sim/play.hpp"
 #include "loom/sim/simulation.hpp"
 #include "loom/transport/transport.hpp"
+#include "loom/twin/background.hpp"
 #include "loom/twin/computing.hpp"
 #include "loom/twin/timeline.hpp"
 
@@ -51,6 +55,18 @@ struct Options {
     // Called about this often by the machine's clock, between two steps of the simulation. What it throws ends the run.
     std::function<void(const Progress&)> progress = {};
     std::chrono::milliseconds progress_interval{500};
+
+    // A job that has not ended by then is stopped; its state is State::running.
+    std::optional<Time> until;
+    std::vector<BackgroundFlow> background;  // packet and flow level
+    // Cables and switches fail at the packet and the flow level, ranks at all. `repair` after it nobody routes over
+    // what failed any more.
+    std::vector<sim::Fault> faults;
+    Time repair = milliseconds(10);
+    // As sim::PlayOptions: called where there is congestion control, and its clock plays the job.
+    sim::Control control;
+    Time control_from;
+    std::optional<sim::RecordOptions> record;  // nothing: Result has no recording
 };
 
 // Where a rank's time went: each moment counts once, and the four make up its end together. A rank without an end
@@ -63,29 +79,32 @@ struct RankTimes {
     Time other{};                // it slept, or looked without waiting
     std::uint64_t messages = 0;  // sent
     std::uint64_t bytes = 0;
+    bool killed = false;  // by a fault
     friend bool operator==(const RankTimes&, const RankTimes&) = default;
 };
 
 struct Result {
     sim::State state = sim::State::running;
-    Time finish = never;  // the last rank's end; never if one did not
+    Time finish = never;  // the last rank's end, of those that no fault killed; never if one did not
     std::vector<RankTimes> ranks;
     // Of a job that came to no end: who waits for whom and in which operation, a line each, the circle first if there
     // is one. A message of an operation has the tag that the operation gave it, others that of the program.
     std::vector<std::string> trouble;
     sim::Simulation::Work work;
-    std::string computing;    // what counted as computation, in words
-    std::uint64_t order = 0;  // of a disturbed run: differs where ranks saw in another order what came
-    Timeline timeline;  // empty unless Options ask for it
+    std::string computing;            // what counted as computation, in words
+    std::uint64_t order = 0;          // of a disturbed run: differs where ranks saw in another order what came
+    Timeline timeline;                // empty unless Options ask for it
+    std::vector<std::string> events;  // what failed and what was repaired, a line each, in the order of time
+    std::optional<sim::Recording> recording;
 };
 
 // Runs `body` once for each rank, each as a fibre of this process with its own transport, named "twin". A body must
 // not block other than by its transport, and ranks share the memory of the process: its globals are one rank's like
 // another's. Deterministic: the same program, options and seed give the same answer, bit by bit, for any number of
-// threads, unless computation is measured. The first exception in virtual time is thrown again once all have ended; others hear of that rank as lost.
-// A job that comes to no end is no exception: its bodies are unwound, and `trouble` says why. `look_at` is called with
-// the simulation at the end, while it still stands. Cost: beside the simulation's some 100 ns a switch of ranks and
-// about 1 KiB a rank, of its stack what it touches.
+// threads, unless computation is measured. The first exception in virtual time is thrown again once all have ended;
+// others hear of that rank as lost. A job that comes to no end is no exception: its bodies are unwound, and `trouble`
+// says why. `look_at` is called with the simulation at the end, while it still stands. Cost: beside the simulation's
+// some 100 ns a switch of ranks and about 1 KiB a rank, of its stack what it touches.
 Result run(const Options& options, const std::function<void(transport::Transport&)>& body,
            const std::function<void(sim::Simulation&)>& look_at = {});
 

@@ -29,6 +29,10 @@ void check_options(const PacketOptions& options) {
     for (const double delay : control.table)
         if (!(delay >= 0 && delay <= 16'383)) throw UsageError("a congestion control table entry is 0 to 16,383");
     if (!(control.jitter >= 0 && control.jitter <= 1)) throw UsageError("a jitter of injection delays is 0 to 1");
+    if (options.retries && options.retries->after < microseconds(1))
+        throw UsageError("a queue pair sends again after a microsecond at least");
+    if (options.retries && (options.paths == PathChoice::adaptive || options.buffer_use == BufferUse::per_output))
+        throw UsageError("cables can fail where paths are those of the tables and buffers are shared");
     if (options.paths == PathChoice::adaptive && options.buffer_use == BufferUse::per_output)
         throw UsageError("adaptive paths need a shared buffer: where a packet will go is not known in advance");
 }

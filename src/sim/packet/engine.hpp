@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "sim/executor.hpp"
 #include "sim/live_program.hpp"
@@ -39,6 +40,9 @@ public:
     [[nodiscard]] Program& program() { return program_; }
     // Of a running program, between two calls of advance(); also where nothing happened any more.
     void wake_between(Rank rank, OpIndex ticket, Time at);
+    // As LiveSimulation.
+    void fail_ports(std::span<const PortIndex> ports);
+    void turn_to(const routing::Tables& tables);
 
 private:
     friend struct EngineAccess;  // tests break things through it

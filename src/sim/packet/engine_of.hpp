@@ -122,6 +122,33 @@ void EngineOf<Program>::wake_between(Rank rank, OpIndex ticket, Time at) {
 }
 
 template <class Program>
+void EngineOf<Program>::fail_ports(std::span<const PortIndex> ports) {
+    if (!options_.packet.retries) throw UsageError("ports can fail where queue pairs send again: expected retries");
+    ports_.failed.resize(plant_.ports);
+    for (Worker& worker : workers_) worker.window = played_;
+    for (const PortIndex index : ports) {
+        const Port port = plant_.port_of_fabric[index.value];
+        if (port == none || ports_.failed[port] != 0) continue;
+        ports_.failed[port] = 1;
+        if (plant_.is_switch_port(port)) switches_.lose_waiting(workers_[worker_of_[port]], port, now_);
+    }
+    state_ = State::running;
+    trouble_.clear();
+}
+
+template <class Program>
+void EngineOf<Program>::turn_to(const routing::Tables& tables) {
+    const routing::Tables& old = *network_.tables;
+    if (tables.switch_count() != old.switch_count() || tables.top_lid() != old.top_lid())
+        throw UsageError("new tables must be of the same switches and LIDs");
+    if (options_.packet.use_table_lanes && tables.lane_count() > plant_.lanes)
+        throw Error("the new tables need more lanes than are in use");
+    network_.tables = &tables;
+    for (routing::SwitchIndex s = 0; s < plant_.switches; ++s) plant_.switch_info[s].row = tables.row(s).data();
+    ports_.failed.resize(plant_.ports);
+}
+
+template <class Program>
 void EngineOf<Program>::part_entities(unsigned workers) {
     workers_.resize(workers);
     worker_of_.assign(plant_.ports, 0);

@@ -29,7 +29,13 @@ Hosts<Program>::Hosts(const Plant& plant, Ports& ports, Links& links, Program& p
       next_message_(program.per_op(OpIndex{no_index})),
       lanes_(plant.endpoint.size() * ports.lanes),
       throttled_(plant.endpoint.size()),
-      notified_(plant.endpoint.size()) {
+      notified_(plant.endpoint.size()),
+      reliable_(Program::live && plant.options->retries.has_value()) {
+    if (reliable_) {
+        sending_ = program.template per_flow<Sending>();
+        receiving_ = program.template per_flow<Receiving>();
+        sequence_ = program.per_op(std::uint32_t{0});
+    }
     if constexpr (!Program::live)
         for (FlowIndex f = 0; f < program.flow_count(); ++f) find_addresses(f);
     if (throttling_ && by_pair_) pair_indices_ = program.template per_flow<Index>();
@@ -51,9 +57,14 @@ void Hosts<Program>::find_addresses(FlowIndex flow) {
 template <class Program>
 void Hosts<Program>::prepare(FlowIndex flow) {
     if constexpr (Program::live) {
-        check_pair(*plant_.network, program_.flow_from(flow), program_.flow_to(flow), plant_.options->lids,
-                   Answers::back);
+        if (ports_.failed.empty())
+            check_pair(*plant_.network, program_.flow_from(flow), program_.flow_to(flow), plant_.options->lids,
+                       Answers::back);
         pairs_.grow(flow);
+        if (reliable_) {
+            sending_.grow(flow);
+            receiving_.grow(flow);
+        }
         if (!pair_indices_.empty()) pair_indices_.grow(flow);
         if (!owes_becn_.empty()) owes_becn_.grow(flow);
         find_addresses(flow);
@@ -65,6 +76,7 @@ void Hosts<Program>::Callbacks::begin_send(Rank rank, OpIndex send, Time now) {
     if constexpr (Program::live) {
         hosts.next_message_.grow(send);
         if (!hosts.arrived_.empty()) hosts.arrived_.grow(send);
+        if (hosts.reliable_) hosts.sequence_.grow(send);
     }
     Program& program = hosts.program_;
     const std::int64_t delay = hosts.plant_.options->host_delay.ps;
@@ -114,6 +126,8 @@ void Hosts<Program>::handle(Worker& worker, Endpoint endpoint, const Event& even
         case What::work:
             program_.work_done(Rank{event.packet.flow}, event.packet.op, Time{now}, calls);
             return;
+        case What::retry:
+            return go_back(worker, endpoint, event.packet, now);
         case What::start:
             program_.start(Rank{event.packet.op}, Time{now}, calls);
             return;
@@ -126,14 +140,45 @@ template <class Program>
 void Hosts<Program>::post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now) {
     const FlowIndex flow = program_.flow(op);
     QueuePair& pair = pairs_[flow];
-    (pair.first == no_index ? pair.first : next_message_[pair.last]) = op;
-    if constexpr (Program::live) next_message_[op] = no_index;  // the number may have been another's
-    pair.last = op;
+    enqueue(flow, op);
     if (pair.listed) return;
     pair.left = program_.amount(op);
     pair.lane = plant_.lane(endpoint, pair.dlid, program_.sl(op));
     pair.listed = true;
     list(endpoint, flow, now);
+    try_send(worker, endpoint, now);
+}
+
+// Behind those that wait, and behind those that are under way where they may have to go again.
+template <class Program>
+void Hosts<Program>::enqueue(FlowIndex flow, OpIndex op) {
+    QueuePair& pair = pairs_[flow];
+    const bool alone = reliable_ ? sending_[flow].oldest == no_index : pair.first == no_index;
+    if (!alone) next_message_[pair.last] = op;
+    if (pair.first == no_index) pair.first = op;
+    if constexpr (Program::live) next_message_[op] = no_index;  // the number may have been another's
+    pair.last = op;
+    if (!reliable_) return;
+    if (alone) sending_[flow].oldest = op;
+    sequence_[op] = sending_[flow].posted++;
+}
+
+// A packet of the queue pair is lost: all again from the oldest message that is not acknowledged on.
+template <class Program>
+void Hosts<Program>::go_back(Worker& worker, Endpoint endpoint, const Packet& lost, std::int64_t now) {
+    Sending& sending = sending_[lost.flow];
+    if (lost.epoch() != sending.epoch || sending.oldest == no_index || sending.over) return;
+    sending.over = sending.retries == plant_.options->retries->most;
+    if (sending.over) return;
+    ++sending.retries;
+    sending.epoch = static_cast<std::uint8_t>((sending.epoch + 1) % 8);
+    QueuePair& pair = pairs_[lost.flow];
+    pair.first = sending.oldest;
+    pair.left = program_.amount(pair.first);
+    if (pair.listed) return;
+    pair.lane = plant_.lane(endpoint, pair.dlid, program_.sl(pair.first));
+    pair.listed = true;
+    list(endpoint, lost.flow, now);
     try_send(worker, endpoint, now);
 }
 
@@ -173,6 +218,7 @@ Packet Hosts<Program>::next_packet(Endpoint endpoint, unsigned v) const {
     packet.wire = static_cast<std::uint16_t>(payload + header_bytes);
     packet.lane = static_cast<std::uint8_t>(v);
     packet.bits = static_cast<std::uint8_t>(Packet::data | (payload == pair.left ? Packet::last : 0));
+    if (reliable_) packet.set_epoch(sending_[packet.flow].epoch);
     return packet;
 }
 
@@ -238,9 +284,14 @@ void Hosts<Program>::try_send(Worker& worker, Endpoint endpoint, std::int64_t no
     take_packet(endpoint, v, packet, now);
     if (lane(endpoint, v).empty()) output.active &= static_cast<std::uint16_t>(~(1u << v));
     if (packet.kind() == Packet::data && pairs_[packet.flow].listed) list(endpoint, packet.flow, now);
-    links_.take_credits(port, packet);
     ports_.charge_lane(port, packet.wire);
-    links_.transmit(worker, port, packet, now);
+    if (!ports_.failed.empty() && ports_.failed[port] != 0) {
+        output.busy_until = now + plant_.serialise(port, packet.wire);
+        links_.lose(worker, packet, now);
+    } else {
+        links_.take_credits(port, packet);
+        links_.transmit(worker, port, packet, now);
+    }
     wake_when_free(worker, endpoint);
 }
 
@@ -267,6 +318,7 @@ void Hosts<Program>::answer(Worker& worker, Endpoint endpoint, const Packet& to,
     packet.wire = static_cast<std::uint16_t>(kind == Packet::ack ? ack_bytes : cnp_bytes);
     packet.lane = plant_.lane(endpoint, to.slid, program_.sl(to.op));
     packet.bits = static_cast<std::uint8_t>(kind | flags);
+    packet.set_epoch(to.epoch());
     lane(endpoint, packet.lane).control.push_back(packet);
     ports_.out[plant_.endpoint[endpoint].port].active |= static_cast<std::uint16_t>(1u << packet.lane);
     try_send(worker, endpoint, now);
@@ -276,6 +328,7 @@ template <class Program>
 void Hosts<Program>::receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
     links_.release(worker, plant_.endpoint[endpoint].port, packet, 0, now);
     if (packet.kind() == Packet::data) {
+        if (reliable_ && !is_in_order(worker, endpoint, packet, now)) return;
         ++worker.packets;
         worker.bytes += packet.payload();
         program_.delivered(packet.flow, packet.payload(), Time{now});
@@ -302,10 +355,60 @@ void Hosts<Program>::receive(Worker& worker, Endpoint endpoint, const Packet& pa
         ++notified_[endpoint].becn;
         throttle(endpoint, packet.flow, packet.op, now);
     }
-    if (packet.kind() == Packet::ack) {
+    if (packet.kind() == Packet::ack && (!reliable_ || is_next_ack(worker, packet, now))) {
         Callbacks calls{*this, worker, endpoint};
         program_.send_done(program_.flow_from(packet.flow), packet.op, Time{now}, calls);
     }
+}
+
+// One that has overtaken another would be an acknowledgement of both; here the sender asks again some time.
+template <class Program>
+bool Hosts<Program>::is_next_ack(Worker& worker, const Packet& packet, std::int64_t now) {
+    Sending& sending = sending_[packet.flow];
+    if (packet.epoch() != sending.epoch) return false;
+    if (packet.op != sending.oldest) {
+        links_.lose(worker, packet, now);
+        return false;
+    }
+    sending.retries = 0;
+    sending.oldest = next_message_[packet.op];
+    return true;
+}
+
+template <class Program>
+void Hosts<Program>::begin_epoch(Worker& worker, const Packet& packet, std::int64_t now) {
+    Receiving& to = receiving_[packet.flow];
+    if (to.got != 0 && to.next == to.expected) {  // counted, and comes again
+        program_.delivered(packet.flow, std::uint64_t{0} - to.got, Time{now});
+        worker.bytes -= to.got;
+    }
+    to = {.expected = to.expected, .epoch = packet.epoch()};
+}
+
+// A message's number may be looked up as long as packets of this epoch count: its sender keeps it until then.
+template <class Program>
+bool Hosts<Program>::is_in_order(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now) {
+    Receiving& to = receiving_[packet.flow];
+    const unsigned newer = (packet.epoch() - to.epoch) % 8u;
+    if (newer > 4) return false;  // from before the sender went back
+    if (newer != 0) begin_epoch(worker, packet, now);
+    if (to.broken) return false;
+    const std::uint32_t number = sequence_[packet.op];
+    if (!to.begun) to.next = number;
+    to.begun = true;
+    const std::uint64_t bytes = to.got + packet.payload();
+    const bool last = packet.has(Packet::last);
+    if (number != to.next || number > to.expected || (last && bytes != program_.amount(packet.op))) {
+        to.broken = true;
+        links_.lose(worker, packet, now);
+        return false;
+    }
+    const bool again = number < to.expected;
+    to.got = last ? 0 : bytes;
+    if (last) ++to.next;
+    if (last && again) answer(worker, endpoint, packet, Packet::ack, 0, now);
+    if (last && !again) ++to.expected;
+    return !again;
 }
 
 template <class Program>

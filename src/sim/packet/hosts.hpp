@@ -38,6 +38,24 @@ private:
         std::uint8_t lane = 0;
         bool listed = false;  // in a list, or throttled
     };
+    // What a reliable queue pair keeps account of; only with PacketOptions::retries. What the sender knows of its
+    // messages: those from `oldest` on, linked by next_message_, are not acknowledged.
+    struct Sending {
+        OpIndex oldest = no_index;
+        std::uint32_t posted = 0;
+        std::uint8_t epoch = 0;    // times that it has gone back, modulo 8
+        std::uint8_t retries = 0;  // in a row
+        bool over = false;         // so often in vain that it does not try again
+    };
+    // And the receiver: messages have come up to number `expected`, and in this epoch all in order up to `next`.
+    struct Receiving {
+        std::uint64_t got = 0;  // bytes of message number `next`
+        std::uint32_t expected = 0;
+        std::uint32_t next = 0;
+        std::uint8_t epoch = 0;
+        bool begun = false;
+        bool broken = false;  // something is missing: nothing more counts in this epoch
+    };
     struct HostLane {
         FlowIndex first = no_index;  // queue pairs that may send, in turn
         FlowIndex last = no_index;
@@ -71,6 +89,12 @@ private:
     void find_addresses(FlowIndex flow);
 
     void post(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now);
+    void enqueue(FlowIndex flow, OpIndex op);
+    void go_back(Worker& worker, Endpoint endpoint, const Packet& lost, std::int64_t now);
+    [[nodiscard]] bool is_next_ack(Worker& worker, const Packet& packet, std::int64_t now);
+    // Whether a data packet counts; acknowledges what has come a second time.
+    [[nodiscard]] bool is_in_order(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now);
+    void begin_epoch(Worker& worker, const Packet& packet, std::int64_t now);
     void receive(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now);
     void message_complete(Worker& worker, Endpoint endpoint, const Packet& packet, std::int64_t now);
     void deliver_locally(Worker& worker, Endpoint endpoint, OpIndex op, std::int64_t now);
@@ -124,6 +148,10 @@ private:
     typename Program::template PerFlow<std::uint8_t> owes_becn_;  // with Notify::ack
     typename Program::template PerOp<std::uint32_t> arrived_;     // packets, where they may overtake each other
     std::vector<Notified> notified_;                              // by endpoint
+    bool reliable_;
+    typename Program::template PerFlow<Sending> sending_;  // these only if it is
+    typename Program::template PerFlow<Receiving> receiving_;
+    typename Program::template PerOp<std::uint32_t> sequence_;  // number of a message among those of its pair
 };
 
 }  // namespace loom::sim::packet

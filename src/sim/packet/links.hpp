@@ -26,6 +26,12 @@ struct Links {
         worker.give_credit(upstream, moment + plant.cable,
                            {ports.slot(upstream, packet.lane, through), packet.blocks()});
     }
+    // The packet is gone. Its sender finds out when it misses the acknowledgement; nobody misses a notification.
+    void lose(Worker& worker, const Packet& packet, std::int64_t now) {
+        if (packet.kind() == Packet::cnp) return;
+        const std::uint16_t sender = packet.kind() == Packet::data ? packet.slid : packet.dlid;
+        worker.send(plant.port_of_lid[sender], now + plant.options->retries->after.ps, What::retry, packet);
+    }
     // Which output of the next switch the packet will take; 0 where nobody asks.
     [[nodiscard]] std::uint32_t onward(Port out, const Packet& packet) const {
         if (ports.slots_a_lane == 1 || plant.port[out].to_host) return 0;

@@ -88,6 +88,10 @@ void Plant::lay_out() {
     for (Endpoint e = 0; e < endpoint.size(); ++e) {
         endpoint[e].port = switch_ports + e;
         port_of_fabric[endpoint[e].where.value] = endpoint[e].port;
+        for (std::uint32_t i = 0; options->retries && i < 1u << endpoint[e].lmc; ++i) {
+            port_of_lid.resize(std::max<std::size_t>(port_of_lid.size(), endpoint[e].lid.value + i + 1u), none);
+            port_of_lid[endpoint[e].lid.value + i] = endpoint[e].port;
+        }
     }
 
     for (std::uint32_t f = 0; f < fabric.port_count(); ++f) {

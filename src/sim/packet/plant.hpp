@@ -56,6 +56,7 @@ struct Plant {
     std::vector<EndpointInfo> endpoint;
     std::vector<Endpoint> rank_endpoint;  // none for a place keeper
 
+    std::vector<Port> port_of_lid;     // of endpoints; only with PacketOptions::retries
     std::vector<Port> port_of_fabric;  // by PortIndex; none where nothing is played
 
     // Time that so many bytes take on the port's link.

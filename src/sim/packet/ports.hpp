@@ -65,6 +65,7 @@ struct Ports {
     std::vector<std::int32_t> credits;  // by slot
     std::vector<LaneTurns> turns;       // by port; only with several lanes
     std::vector<Marking> marking;       // by port; empty without congestion control
+    std::vector<std::uint8_t> failed;   // by port; empty as long as nothing has failed
     std::uint32_t slots_a_lane = 1;     // 1: inputs share their buffer; 256: a buffer for each output behind it
     std::int32_t buffer_blocks = 0;
     bool endless = false;  // no flow control

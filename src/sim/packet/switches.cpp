@@ -29,6 +29,17 @@ std::uint32_t Switches::next_input_wide(const std::uint64_t* mask, std::uint32_t
     return last;
 }
 
+void Switches::lose_waiting(Worker& worker, Port out, std::int64_t now) {
+    const std::uint32_t s = plant_.entity[plant_.port[out].entity].index;
+    const Plant::SwitchInfo& info = plant_.switch_info[s];
+    for (unsigned lane = 0; lane < ports_.lanes; ++lane)
+        for (std::uint32_t in = 0; in < info.width; ++in)
+            while (voq(s, out - info.first, lane, in).head != none)
+                lose(worker, info.first + in, dequeue(s, out - info.first, lane, in), now);
+    links_.end_wait(out, now);
+    if (!ports_.marking.empty()) ports_.update_congestion(out, now);
+}
+
 // visit(number) for every output that the packet may take: the table's, and those beside it.
 template <class Visit>
 void Switches::visit_choices(std::uint32_t s, std::uint32_t by_table, const Packet& packet, Visit&& visit) const {

@@ -39,6 +39,9 @@ public:
         }
     }
 
+    // The output has failed: what waits for it is lost.
+    void lose_waiting(Worker& worker, Port out, std::int64_t now);
+
     // Has the lane of an output, which holds packets, the credits for the next one?
     [[nodiscard]] bool may_move(Port out, unsigned lane) const {
         const std::uint32_t s = plant_.entity[plant_.port[out].entity].index;
@@ -70,6 +73,7 @@ private:
     void arrive(Worker& worker, std::uint32_t s, Port in, const Packet& packet, std::int64_t now, bool deferred) {
         const Plant::SwitchInfo& info = plant_.switch_info[s];
         std::uint32_t number = info.row[packet.dlid];
+        if (!ports_.failed.empty() && leads_nowhere(info, number)) return lose(worker, in, packet, now);
         const bool chooses = adaptive_ && packet.kind() == Packet::data;
         // A packet from a slow link must not run dry on a fast one, whichever it will be.
         if (!deferred) {
@@ -97,6 +101,14 @@ private:
             links_.wake(worker, out, output.busy_until);
         else if (output.wake_at == at_no_time && (!output.waiting() || ports_.lanes > 1 || ports_.slots_a_lane > 1))
             arbitrate(worker, s, out, now);
+    }
+
+    [[nodiscard]] bool leads_nowhere(const Plant::SwitchInfo& info, std::uint32_t number) const {
+        return number == 0 || number >= info.width || ports_.failed[info.first + number] != 0;
+    }
+    void lose(Worker& worker, Port in, const Packet& packet, std::int64_t now) {
+        links_.release(worker, in, packet, 0, now);
+        links_.lose(worker, packet, now);
     }
 
     void enqueue(std::uint32_t s, std::uint32_t in, std::uint32_t out, const Packet& packet) {

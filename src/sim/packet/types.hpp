@@ -25,6 +25,7 @@ inline constexpr std::uint32_t block_bytes = 64;               // what one credi
 struct Packet {
     enum Kind : std::uint8_t { data = 0, ack = 1, cnp = 2 };
     enum Flag : std::uint8_t { last = 4, fecn = 8, becn = 16 };
+    static constexpr unsigned epoch_bit = 5;
 
     std::uint32_t op;    // the send it belongs to
     std::uint32_t flow;  // of that send
@@ -36,6 +37,9 @@ struct Packet {
 
     [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits & 3u); }
     [[nodiscard]] bool has(Flag flag) const { return (bits & flag) != 0; }
+    // Which sending again it belongs to, modulo 8, of packets and their acknowledgements.
+    [[nodiscard]] std::uint8_t epoch() const { return bits >> epoch_bit; }
+    void set_epoch(std::uint8_t epoch) { bits = static_cast<std::uint8_t>(bits | epoch << epoch_bit); }
     [[nodiscard]] std::uint32_t payload() const { return wire - header_bytes; }
     [[nodiscard]] std::int32_t blocks() const {
         return static_cast<std::int32_t>((wire + block_bytes - 1) / block_bytes);
@@ -53,6 +57,7 @@ enum class What : std::uint8_t {
     deliver,  // a message between ranks of one host port is there (op)
     work,     // local work is done (op)
     start,    // a rank begins (op is the rank)
+    retry,    // a queue pair finds out that it has lost the packet, or that it went unacknowledged
 };
 
 // Buffer space that has become free: applied at the start of a window, when the flow-control packet is read.
