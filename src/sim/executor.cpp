@@ -35,6 +35,7 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
     const std::size_t ranks = schedule.ranks();
     const std::size_t size = schedule.size();
     waits_.resize(size);
+    by_ticket_.resize(size);
     detail_.assign(size, no_index);
     next_posted_.assign(size, no_index);
     send_channel_.assign(size, no_index);
@@ -53,6 +54,7 @@ Executor::Executor(const traffic::Schedule& schedule, const LocalCosts& costs) :
     for (std::uint32_t r = 0; r < ranks; ++r) {
         const OpIndex first = schedule.first(Rank{r});
         const auto ops = schedule.ops(Rank{r});
+        next_ticket_.push_back(first);
         open_[r] = static_cast<std::uint32_t>(ops.size());
         if (ops.empty()) rank_end_[r] = Time{};
         targets.clear();

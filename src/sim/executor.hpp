@@ -16,7 +16,7 @@ namespace loom::sim {
 // All state belongs to one rank or another, and a call touches the rank it names (for a flow's delivered bytes: the
 // receiver) only: calls for different ranks may come from different threads. `Engine` has to offer
 //   void begin_send(Rank rank, OpIndex send, Time now);      // later: send_done, and message_arrived at the peer
-//   void wake_at(Rank rank, OpIndex op, Time at);            // later: work_done
+//   void wake_at(Rank rank, OpIndex ticket, Time at);        // later: work_done
 // and must not call back from inside these two.
 class Executor {
 public:
@@ -44,8 +44,8 @@ public:
     [[nodiscard]] std::uint64_t amount(OpIndex send) const { return schedule_->op(send).amount; }
     [[nodiscard]] Rank peer(OpIndex send) const { return schedule_->op(send).peer; }
     [[nodiscard]] std::uint8_t sl(OpIndex send) const { return schedule_->op(send).sl; }
-    [[nodiscard]] static OpIndex ticket(OpIndex send, Due, Time) { return send; }
-    [[nodiscard]] static OpIndex redeem(OpIndex ticket) { return ticket; }
+    [[nodiscard]] OpIndex ticket(OpIndex send, Due, Time) { return new_ticket(flow_from_[detail_[send]], send); }
+    [[nodiscard]] OpIndex redeem(OpIndex ticket) const { return by_ticket_[ticket]; }
 
     template <class Engine>
     void start(Rank rank, Time now, Engine& engine) {
@@ -64,8 +64,8 @@ public:
         drain(rank, now, engine, ready);
     }
     template <class Engine>
-    void work_done(Rank rank, OpIndex op, Time now, Engine& engine) {
-        send_done(rank, op, now, engine);
+    void work_done(Rank rank, OpIndex ticket, Time now, Engine& engine) {
+        send_done(rank, redeem(ticket), now, engine);
     }
     // The whole of a message is there; `rank` is the receiver.
     template <class Engine>
@@ -148,7 +148,7 @@ private:
                 if (free == now)
                     complete(rank, index, now, ready);
                 else
-                    engine.wake_at(rank, index, free);
+                    engine.wake_at(rank, new_ticket(rank, index), free);
                 return;
             }
         }
@@ -158,6 +158,13 @@ private:
         if (--open_[rank.value] == 0) rank_end_[rank.value] = now;
         for (const traffic::Successor& next : schedule_->successors(index))
             if (!next.on_start && --waits_[next.op] == 0) ready.push_back(next.op);
+    }
+
+    // A rank's tickets are its operations' numbers, given out in the order in which it begins what needs one.
+    OpIndex new_ticket(Rank rank, OpIndex op) {
+        const OpIndex ticket = next_ticket_[rank.value]++;
+        by_ticket_[ticket] = op;
+        return ticket;
     }
 
     // No rank has work for more than 46 days; one that waits for others may begin later than the clock can tell.
@@ -173,6 +180,8 @@ private:
     LocalCosts costs_;
     std::size_t cpus_ = 1;
     std::vector<std::uint32_t> waits_;         // by operation: edges still open
+    std::vector<OpIndex> by_ticket_;           // by ticket: the operation
+    std::vector<OpIndex> next_ticket_;         // by rank
     std::vector<std::uint32_t> detail_;        // by operation: a send's flow, a receive's channel
     std::vector<OpIndex> next_posted_;         // by operation: the receive behind it in its channel
     std::vector<std::uint32_t> send_channel_;  // by operation: the channel at the receiver; no_index: none listens

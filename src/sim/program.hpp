@@ -26,9 +26,9 @@ using FlowIndex = std::uint32_t;
 inline constexpr std::uint32_t no_index = 0xffffffffu;
 
 // Why a host has an event of its own, in the order in which those of one moment are handled. The event carries a ticket
-// for the send. Its number orders the events of one moment: that of a schedule's operation is the ticket itself.
-// Numbers that are used again have no order, so tickets of a live program name the rank alone, and what it began first
-// is due first.
+// for the operation, whose number orders the events of one moment: by rank, and what a rank began first is due first.
+// Those of a schedule are numbers in that order. Those of a live program, whose numbers are used again, name the rank
+// alone, and the program knows what comes first.
 enum class Due : std::uint8_t {
     post,     // a send enters its queue pair
     deliver,  // a message inside a host is there

@@ -366,6 +366,7 @@ bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& 
     }
     Outgoing& outgoing = new_outgoing(Outgoing::Kind::message);
     outgoing.tag = tag;
+    if (messages_overtake()) outgoing.number = order_.number(to);
     return post(to, outgoing, data, message);
 }
 
@@ -419,12 +420,23 @@ std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, s
         if (outgoing.kind == Outgoing::Kind::put) write(outgoing);
         return send | is_put;
     }
+    if (!messages_overtake()) return take_in_turn(outgoing, name);
+    if (!order_.is_due(from, outgoing.number)) {
+        hold_back(outgoing, name);
+        return {};
+    }
+    const std::optional<sim::Cookie> takes = take_in_turn(outgoing, name);
+    if (deliver_late(from) && (!takes || *takes == nobody)) wake_if_resting(now);
+    return takes;
+}
+
+std::optional<sim::Cookie> Endpoint::take_in_turn(Outgoing& outgoing, sim::LiveMessage name) {
     std::optional<sim::Cookie> takes = nobody;
     if (!outgoing.dropped.load(std::memory_order_relaxed) && !over_) {
-        if (Message* receive = receives_.take(from, outgoing.tag)) {
+        if (Message* receive = receives_.take(outgoing.from, outgoing.tag)) {
             receive->outcome = outcome_of(*receive, outgoing.bytes);
             if (receive->outcome == Message::Outcome::done) bring(outgoing, receive->data);
-            if (outgoing.kept != nullptr) kept_for(from) -= outgoing.bytes;
+            if (outgoing.kept != nullptr) kept_for(outgoing.from) -= outgoing.bytes;
             takes = reinterpret_cast<sim::Cookie>(receive);
         } else {
             if (keep_early(outgoing, name)) return {};
@@ -436,6 +448,44 @@ std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, s
     else
         was_delivered(outgoing);
     return takes;
+}
+
+// Packets that find their own ways: at the packet level alone, so what we have we can take at once.
+bool Endpoint::messages_overtake() const {
+    return job_.options().level == sim::Level::packet &&
+           job_.options().simulation.packet.paths == sim::PathChoice::adaptive;
+}
+
+// The sender hears that it is here, so its data is copied; how much of that there can be the network bounds.
+void Endpoint::hold_back(Outgoing& outgoing, sim::LiveMessage name) {
+    std::unique_ptr<Early> early;
+    if (!outgoing.dropped.load(std::memory_order_relaxed)) {
+        early = std::make_unique<Early>();
+        early->peer = outgoing.from;
+        early->tag = outgoing.tag;
+        early->bytes = outgoing.bytes;
+        early->name = name;
+        early->data = std::make_unique_for_overwrite<std::byte[]>(outgoing.bytes);
+        bring_here(outgoing, early->data.get());
+    }
+    order_.hold(outgoing.from, outgoing.number, std::move(early));
+    was_delivered(outgoing);
+}
+
+// Those that waited for one before them. True: a receive has one.
+bool Endpoint::deliver_late(Rank from) {
+    bool any = false;
+    order_.pass(from, [&](std::unique_ptr<Early> early) {
+        if (over_) return;
+        early_bytes_[from.value] += early->bytes;
+        Message* const receive = receives_.take(from, early->tag);
+        if (receive == nullptr) return early_.push(*early.release());
+        take_early(*early, *receive);
+        if (job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(receive)))
+            finish(*receive, receive->outcome);
+        any = true;
+    });
+    return any;
 }
 
 // What exceeds the bound stays with its sender, which hears of it when it is taken. True then.

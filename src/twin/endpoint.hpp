@@ -21,6 +21,7 @@
 #include "twin/computation.hpp"
 #include "twin/disturbance.hpp"
 #include "twin/fibre.hpp"
+#include "twin/in_order.hpp"
 #include "twin/memory.hpp"
 #include "twin/waiting_messages.hpp"
 
@@ -58,6 +59,7 @@ struct Outgoing {
     const std::byte* data = nullptr;
     std::uint64_t bytes = 0;
     Time begun{};
+    std::uint64_t number = 0;           // of message, where they overtake each other: its turn
     std::unique_ptr<std::byte[]> kept;  // the data, when it was sent before it arrived
     std::uint64_t key = 0, offset = 0;  // of put
     Outgoing* next = nullptr;           // among the free
@@ -182,6 +184,10 @@ private:
     void was_delivered(Outgoing& outgoing);
     void hand_over(Outgoing& outgoing);
     void hand_over_held(Time due);
+    [[nodiscard]] bool messages_overtake() const;
+    [[nodiscard]] std::optional<sim::Cookie> take_in_turn(Outgoing& outgoing, sim::LiveMessage name);
+    void hold_back(Outgoing& outgoing, sim::LiveMessage name);
+    [[nodiscard]] bool deliver_late(Rank from);
     [[nodiscard]] bool keep_early(Outgoing& outgoing, sim::LiveMessage name);
     void take_early(Early& early, transport::Message& receive);
     void keep(Outgoing& outgoing);
@@ -223,6 +229,7 @@ private:
     transport::MessageList sends_;  // under way
     WaitingMessages<transport::Message> receives_;
     WaitingMessages<Early> early_;
+    InOrder order_;                                                 // where messages overtake each other
     std::unordered_map<std::uint32_t, std::uint64_t> early_bytes_;  // that are kept here, by sender
     std::unordered_map<std::uint32_t, std::uint64_t> kept_bytes_;   // sent, not taken yet, by receiver
     std::vector<transport::Message*> finished_;                     // to be said in progress()

@@ -33,7 +33,7 @@ public:
           ranks_(schedule, options.local),
           ways_(network) {
         ranks_.begin_send = [this](OpIndex send, At now) { begin_send(send, now); };
-        ranks_.wake_at = [this](OpIndex op, At at) { later(at, work, host_of(ranks_.rank(op)), op); };
+        ranks_.wake_at = [this](OpIndex op, At at) { due(at, work, op); };
         const At shortest = o_.cable_delay.ps + std::min(o_.switch_delay.ps, o_.host_delay.ps);
         grid_ = At{1} << std::min(19, static_cast<int>(std::bit_width(static_cast<std::uint64_t>(shortest))) - 1);
         count_lanes();
@@ -41,7 +41,7 @@ public:
             if (network.placement.hosts[r] == no_port) continue;
             number_.emplace(host_of(r), number_.size());
             jitter_.emplace(host_of(r), random_stream(options.seed, number_.at(host_of(r))));
-            later(0, start, host_of(r), r);
+            later(0, start, host_of(r), r, {.op = r});
         }
     }
 
@@ -96,11 +96,11 @@ private:
         At at;
         Kind kind;
         PortId port;
-        std::uint32_t op;
+        std::uint64_t order;
         Packet packet;
         unsigned pool;
         friend bool operator<(const Event& a, const Event& b) {
-            return std::tie(a.at, a.kind, a.port, a.op) > std::tie(b.at, b.kind, b.port, b.op);
+            return std::tie(a.at, a.kind, a.port, a.order) > std::tie(b.at, b.kind, b.port, b.order);
         }
     };
     struct Turns {
@@ -111,17 +111,15 @@ private:
         At busy_until = 0;
         std::set<At> looks;  // asked for and to come
         std::optional<At> waiting;
-        At waited = 0;
+        At waited = 0, congested_for = 0;
         std::uint64_t bytes = 0, packets = 0, marked = 0;
-        bool victim = false;
+        bool victim = false, chose_high = false;
         std::map<unsigned, std::map<unsigned, std::deque<Packet>>> queues;  // by lane and input number; none empty
         std::map<unsigned, unsigned> last_input;                            // by lane
         Turns high, low;
-        bool chose_high = false;
         std::optional<int> budget;
         unsigned unmarked = 0;
         std::optional<At> congested;
-        At congested_for = 0;
     };
     struct Pair {
         std::deque<OpIndex> messages;
@@ -184,12 +182,15 @@ private:
     }
 
     // ---- events
-    void later(At at, Kind kind, PortId port, std::uint32_t op) { later(at, kind, port, op, Packet{}); }
-    void later(At at, Kind kind, PortId port, std::uint32_t op, const Packet& packet, unsigned pool = 0) {
-        events_.push({at, kind, port, op, packet, pool});
+    void later(At at, Kind kind, PortId port, std::uint64_t order, const Packet& packet, unsigned pool = 0) {
+        events_.push({at, kind, port, order, packet, pool});
+    }
+    void due(At at, Kind kind, OpIndex op) {  // what a rank began first comes first
+        const std::uint32_t rank = ranks_.rank(op);
+        later(at, kind, host_of(rank), std::uint64_t{rank} << 32 | begun_++, {.op = op});
     }
     void look_at(PortId port, At at) {
-        if (outputs_[port].looks.insert(at).second) later(at, look, port, 0);
+        if (outputs_[port].looks.insert(at).second) later(at, look, port, 0, {});
     }
     void handle(const Event& e) {
         switch (e.kind) {
@@ -204,15 +205,15 @@ private:
                 outputs_[e.port].looks.erase(now_);
                 return is_switch(e.port) ? arbitrate(e.port) : try_send(e.port);
             case post:
-                return enter(e.port, e.op);
+                return enter(e.port, e.packet.op);
             case deliver:
-                ranks_.delivered(e.op, schedule_.op(e.op).amount, now_);
-                ranks_.arrived(e.op, now_);
+                ranks_.delivered(e.packet.op, schedule_.op(e.packet.op).amount, now_);
+                ranks_.arrived(e.packet.op, now_);
                 [[fallthrough]];
             case work:
-                return ranks_.done(e.op, now_);
+                return ranks_.done(e.packet.op, now_);
             case start:
-                return ranks_.start(e.op, now_);
+                return ranks_.start(e.packet.op, now_);
         }
     }
 
@@ -451,11 +452,10 @@ private:
     // ---- hosts
     void begin_send(OpIndex send, At now) {
         const traffic::Op& op = schedule_.op(send);
-        const PortId host = host_of(ranks_.rank(send));
-        if (host != host_of(op.peer.value)) return later(now + o_.host_delay.ps, post, host, send);
+        if (host_of(ranks_.rank(send)) != host_of(op.peer.value)) return due(now + o_.host_delay.ps, post, send);
         At& free = pairs_[flow_of(send)].allowed;
         free = std::max(free, now + o_.host_delay.ps) + static_cast<At>(op.amount) * local_.copy;
-        later(free + o_.host_delay.ps, deliver, host, send);
+        due(free + o_.host_delay.ps, deliver, send);
     }
     [[nodiscard]] Flow flow_of(OpIndex send) const { return {ranks_.rank(send), schedule_.op(send).peer.value}; }
     void enter(PortId host, OpIndex send) {
@@ -581,9 +581,9 @@ private:
     sim::LocalCosts local_;
     Ranks ranks_;
     Ways ways_;
-    At grid_ = 1;
-    At now_ = 0;
+    At grid_ = 1, now_ = 0;
     unsigned lanes_ = 1;
+    std::uint32_t begun_ = 0;
     std::map<PortId, std::size_t> number_;  // of host ports, in the order of their first ranks
     std::map<PortId, Random> jitter_;       // adapters do not keep step
     std::priority_queue<Event> events_;

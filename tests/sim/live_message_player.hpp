@@ -13,9 +13,9 @@
 namespace loom::sim {
 
 // Edges for the start of an operation are not known here, nor are several cores and adapters.
-class ScheduledPrograms : public Programs {
+class MessagePrograms : public Programs {
 public:
-    ScheduledPrograms(const traffic::Schedule& schedule, const LocalCosts& local)
+    MessagePrograms(const traffic::Schedule& schedule, const LocalCosts& local)
         : schedule_(schedule),
           local_(local),
           waits_(schedule.size()),

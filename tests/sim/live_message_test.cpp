@@ -14,6 +14,7 @@
 #include "sim/engines.hpp"
 #include "sim/live_message_player.hpp"
 #include "sim/message/live.hpp"
+#include "sim/message_options.hpp"
 
 namespace loom::sim {
 namespace {
@@ -49,7 +50,7 @@ void expect_equal(const Schedule& schedule, const Options& options, Time step, c
     const auto still = make_message_simulation(schedule, options);
     const State end = still->advance(never);
 
-    ScheduledPrograms programs(schedule, options.local);
+    MessagePrograms programs(schedule, options.local);
     const auto live = make_live_message_simulation(static_cast<std::uint32_t>(schedule.ranks()), programs, options);
     programs.play_on(*live);
     State state = State::running;
@@ -64,35 +65,6 @@ void expect_equal(const Schedule& schedule, const Options& options, Time step, c
     ASSERT_EQ(live->now(), still->now()) << what;
     ASSERT_TRUE(end != State::finished || flows_are_equal(live->flows(), still->flows())) << what;
     ASSERT_EQ(live->trouble().empty(), end == State::finished) << what;
-}
-
-// All parameters are small multiples of one number, some of them 0: many events come at one moment.
-Options round_options(std::uint64_t seed, std::int64_t unit) {
-    Random random(seed);
-    Options options;
-    options.message.flows = random.below(2) == 0;
-    options.message.parameters = {.L = Time{unit * random.below(4)},
-                                  .o = Time{unit * random.below(3)},
-                                  .g = Time{unit * random.below(4)},
-                                  .G = random.below(2) == 0 ? 0 : unit * random.below(2),
-                                  .O = random.below(3) == 0 ? unit : 0,
-                                  .S = random.below(3) * 10};
-    options.local = {.copy = unit * random.below(2), .reduce = unit * random.below(3)};
-    return options;
-}
-
-Options any_options(std::uint64_t seed) {
-    Random random(seed);
-    Options options;
-    options.message.flows = true;
-    options.message.parameters = {.L = Time{random.below(9000)},
-                                  .o = Time{random.below(5000)},
-                                  .g = Time{random.below(5000)},
-                                  .G = random.below(900),
-                                  .O = random.below(300),
-                                  .S = random.below(40)};
-    options.local = {.copy = random.below(300), .reduce = random.below(500)};
-    return options;
 }
 
 struct Case {

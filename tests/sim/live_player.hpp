@@ -2,8 +2,6 @@
 // are over.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <deque>
 #include <map>
 #include <stdexcept>
@@ -17,32 +15,21 @@ namespace loom::sim {
 // index. Calls about different ranks may come from different threads.
 class ScheduledPrograms final : public Programs {
 public:
-    // In which order a rank begins what one call makes possible. The packet level sorts a schedule's sends of one
-    // moment by their numbers, the flow level takes them as they become possible.
-    enum class Order { as_freed, sends_last_and_sorted };
-
-    ScheduledPrograms(const traffic::Schedule& schedule, const LocalCosts& costs, Order order)
-        : schedule_(schedule), costs_(costs), order_(order), ranks_(schedule.ranks()) {
+    ScheduledPrograms(const traffic::Schedule& schedule, const LocalCosts& costs)
+        : schedule_(schedule), costs_(costs), ranks_(schedule.ranks()) {
         for (std::size_t i = 0; i < schedule.size(); ++i)
             waits_.push_back(schedule.waits_for(static_cast<traffic::OpIndex>(i)));
         for (std::uint32_t r = 0; r < ranks_.size(); ++r) ranks_[r].open = schedule.ops(Rank{r}).size();
     }
     void play_on(LiveSimulation& simulation) { simulation_ = &simulation; }
 
-    // Two calls about a rank at one picosecond came in another order than that of the schedule's operations, or made it
-    // send in another order: a schedule's engine sorts such by their numbers, which a live one does not know.
-    [[nodiscard]] bool tied() const { return tied_; }
-
-    void start(Rank rank, Time now) override {
+    void start(Rank rank, Time) override {
         const traffic::OpIndex first = schedule_.first(rank);
         for (traffic::OpIndex op = first; op < first + schedule_.ops(rank).size(); ++op)
             if (schedule_.waits_for(op) == 0) state(rank).ready.push_back(op);
-        drain(rank, now);
+        drain(rank);
     }
-    void sent(Rank rank, Cookie send, Time now) override {
-        look_for_tie(state(rank).sent, send, now);
-        over(rank, send, now);
-    }
+    void sent(Rank rank, Cookie send, Time) override { over(rank, send); }
     std::optional<Cookie> arrived(Rank rank, Rank from, LiveMessage message, Cookie send, Time) override {
         Channel& channel = state(rank).channels[{from.value, op(send).tag}];
         if (channel.posted.empty()) {
@@ -53,68 +40,39 @@ public:
         channel.posted.pop_front();
         return receive;
     }
-    void received(Rank rank, Cookie receive, Time now) override { over(rank, receive, now); }
-    void woken(Rank rank, Cookie what, Time now) override {
-        look_for_tie(state(rank).woken, what, now);
-        over(rank, what, now);
-    }
+    void received(Rank rank, Cookie receive, Time) override { over(rank, receive); }
+    void woken(Rank rank, Cookie what, Time) override { over(rank, what); }
 
 private:
     struct Channel {
         std::deque<Cookie> posted;
         std::deque<LiveMessage> early;
     };
-    struct Latest {
-        Time at = never;
-        Cookie highest = 0;
-    };
     struct State {
         std::vector<traffic::OpIndex> ready;
         std::map<std::pair<std::uint32_t, std::uint32_t>, Channel> channels;
         std::size_t open = 0;
-        Latest sent, woken, issued;
     };
     [[nodiscard]] State& state(Rank rank) { return ranks_[rank.value]; }
     [[nodiscard]] const traffic::Op& op(Cookie cookie) const {
         return schedule_.op(static_cast<traffic::OpIndex>(cookie));
     }
 
-    void look_for_tie(Latest& latest, Cookie op, Time now) {
-        if (latest.at == now && op < latest.highest) tied_ = true;
-        latest.highest = latest.at == now ? std::max(latest.highest, op) : op;
-        latest.at = now;
-    }
-    void over(Rank rank, Cookie cookie, Time now) {
+    void over(Rank rank, Cookie cookie) {
         complete(rank, static_cast<traffic::OpIndex>(cookie));
-        drain(rank, now);
+        drain(rank);
     }
     void complete(Rank rank, traffic::OpIndex index) {
         --state(rank).open;
         for (const traffic::Successor& next : schedule_.successors(index))
             if (--waits_[next.op] == 0) state(rank).ready.push_back(next.op);
     }
-    void drain(Rank rank, Time now) {
+    void drain(Rank rank) {
         std::vector<traffic::OpIndex>& ready = state(rank).ready;
-        std::vector<traffic::OpIndex> sends;
-        for (std::size_t i = 0; i < ready.size(); ++i) {
-            const traffic::OpIndex index = ready[i];
-            if (op(index).kind == traffic::OpKind::send)
-                sends.push_back(index);
-            else if (begin(rank, index))
-                complete(rank, index);
-            if (order_ == Order::as_freed) issue(rank, sends, now);
-        }
-        std::sort(sends.begin(), sends.end());
-        issue(rank, sends, now);
+        for (std::size_t i = 0; i < ready.size(); ++i)
+            if (begin(rank, ready[i])) complete(rank, ready[i]);
         ready.clear();
         if (state(rank).open == 0) simulation_->end(rank);
-    }
-    void issue(Rank rank, std::vector<traffic::OpIndex>& sends, Time now) {
-        for (const traffic::OpIndex index : sends) {
-            if (order_ == Order::sends_last_and_sorted) look_for_tie(state(rank).issued, index, now);
-            simulation_->send(rank, op(index).peer, op(index).amount, index, op(index).sl);
-        }
-        sends.clear();
     }
     // True: over at once.
     [[nodiscard]] bool begin(Rank rank, traffic::OpIndex index) {
@@ -138,18 +96,17 @@ private:
                 return simulation_->take(rank, message, index);
             }
             case traffic::OpKind::send:
-                break;
+                simulation_->send(rank, what.peer, what.amount, index, what.sl);
+                return false;
         }
-        throw std::logic_error("sends have a way of their own");
+        throw std::logic_error("no such operation");
     }
 
     const traffic::Schedule& schedule_;
     LocalCosts costs_;
-    Order order_;
     LiveSimulation* simulation_ = nullptr;
     std::vector<std::uint32_t> waits_;  // by operation: edges still open
     std::vector<State> ranks_;
-    std::atomic<bool> tied_ = false;
 };
 
 // The schedule on one core a rank, without edges on starts; a receive that takes anything becomes a short computation.

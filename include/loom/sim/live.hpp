@@ -43,11 +43,8 @@ public:
 // The same engines as behind make_simulation(): ranks that begin the operations of a schedule when those before them
 // are over end when a simulation of that schedule ends, to the picosecond. Which of several that become possible at one
 // moment goes first is decided as there: at the message level sends, then takes, then work, those alike in the order
-// in which the rank began them; at the other levels in the order in which it began them. That differs from a schedule
-// at the packet level alone, and only where two calls about one rank come at the same picosecond (a message to itself
-// is received and sent at one; work may be over when an acknowledgement comes) and lead to sends, or to ends of work or
-// of messages inside the host, in another order than that of the schedule's numbers, by which those are sorted there.
-// Different ranks of one host port act in the order of their numbers in both.
+// in which the rank began them; at the other levels in the order in which it began them. Different ranks of one host
+// port act in the order of their numbers.
 //
 // flows() has the pairs that have sent so far. rank_ends() are the moments at which ranks said end().
 class LiveSimulation : public Simulation {
