@@ -6,9 +6,9 @@
 
 #include "loom/base/settings.hpp"
 #include "loom/transport/open.hpp"
+#include "loom/transport/plugin.hpp"
 #include "loom/verbs/functions.hpp"
 #include "transport/bootstrap.hpp"
-#include "transport/plugin/plugin.hpp"
 
 namespace loom::transport {
 

@@ -14,9 +14,9 @@
 
 #include "loom/base/clock.hpp"
 #include "loom/sim/live.hpp"
+#include "loom/transport/message_list.hpp"
 #include "loom/transport/transport.hpp"
 #include "loom/twin/run.hpp"
-#include "transport/lists.hpp"
 #include "twin/account.hpp"
 #include "twin/computation.hpp"
 #include "twin/disturbance.hpp"

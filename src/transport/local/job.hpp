@@ -11,8 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "loom/transport/message_list.hpp"
 #include "loom/transport/transport.hpp"
-#include "transport/lists.hpp"
 
 namespace loom::transport::local {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "transport/lists.hpp"
+#include "loom/transport/message_list.hpp"
 #include "transport/verbs/device.hpp"
 #include "transport/verbs/far_cache.hpp"
 #include "transport/verbs/layout.hpp"

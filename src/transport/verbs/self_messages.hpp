@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "transport/lists.hpp"
+#include "loom/transport/message_list.hpp"
 #include "transport/verbs/finish.hpp"
 
 namespace loom::transport {

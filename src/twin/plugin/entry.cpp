@@ -3,7 +3,7 @@
 
 #include "loom/base/clock.hpp"
 #include "loom/base/error.hpp"
-#include "transport/plugin/plugin.hpp"
+#include "loom/transport/plugin.hpp"
 #include "twin/plugin/bootstrap.hpp"
 #include "twin/plugin/transport.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
+#include "loom/transport/plugin.hpp"
 #include "loom/transport/values.hpp"
 #include "transport/plugin/mpi/library.hpp"
-#include "transport/plugin/plugin.hpp"
 
 namespace loom::transport::plugin {
 

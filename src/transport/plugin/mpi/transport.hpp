@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "loom/transport/bootstrap.hpp"
+#include "loom/transport/message_list.hpp"
 #include "loom/transport/transport.hpp"
-#include "transport/lists.hpp"
 #include "transport/plugin/mpi/library.hpp"
 #include "transport/plugin/mpi/puts.hpp"
 #include "transport/plugin/mpi/requests.hpp"

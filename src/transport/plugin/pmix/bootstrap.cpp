@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "loom/transport/plugin.hpp"
 #include "loom/transport/values.hpp"
-#include "transport/plugin/plugin.hpp"
 
 namespace loom::transport::plugin {
 

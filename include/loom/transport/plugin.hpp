@@ -9,7 +9,7 @@
 
 namespace loom::transport::plugin {
 
-inline constexpr const char* version = "loomband transport 1";
+inline constexpr const char* version = "loomband transport 2";
 
 struct Settings {
     const char* version = plugin::version;
