@@ -1,7 +1,6 @@
 // loom twin: programs with ranks on a simulated fabric, in virtual time.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,10 +9,15 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
+#include "cli/twin_output.hpp"
 #include "loom/base/error.hpp"
-#include "loom/base/table.hpp"
-#include "loom/base/text.hpp"
+#include "loom/base/file.hpp"
+#include "loom/report/findings.hpp"
+#include "loom/report/page.hpp"
+#include "loom/report/ranks.hpp"
+#include "loom/sim/links.hpp"
 #include "loom/twin/processes.hpp"
+#include "loom/twin/timeline.hpp"
 
 namespace loom::cli {
 
@@ -24,6 +28,7 @@ struct Options {
     twin::Processes processes;
     std::uint32_t ranks = 1;
     std::string fabric, tables, engine, place, hosts, level, look = "50ns";
+    std::string trace, plot, page;
     std::uint64_t seed = 1;
     std::uint32_t per_host = 0;
     bool tag = false;
@@ -62,61 +67,44 @@ void place(const Options& options, routing::RoutedFabric& routed, twin::Options&
     run.network.tables = &routed.tables;
 }
 
-nlohmann::ordered_json to_json(const twin::ProcessResult& run, const Options& options, sim::Level level) {
-    const twin::Result& result = run.result;
-    const auto picoseconds = [](Time time) -> nlohmann::ordered_json {
-        if (time == never) return nullptr;
-        return time.ps;
-    };
-    nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-    for (std::size_t rank = 0; rank < result.ranks.size(); ++rank) {
-        const twin::RankTimes& times = result.ranks[rank];
-        ranks.push_back({{"rank", rank},
-                         {"end_ps", picoseconds(times.end)},
-                         {"computing_ps", times.computing.ps},
-                         {"waiting_ps", times.waiting.ps},
-                         {"messages", times.messages},
-                         {"bytes", times.bytes},
-                         {"exit_code", rank < run.outcome.ranks.size() ? run.outcome.ranks[rank].exit_code : 0}});
+// To standard error: standard output is the program's.
+void print(const TwinAnswers& answers, bool quiet) {
+    if (quiet) {
+        for (const std::string& line : answers.result.trouble) fmt::print(stderr, "loom: {}\n", line);
+        return;
     }
-    return {{"program", options.processes.launch.program},
-            {"level", sim::to_string(level)},
-            {"state", sim::to_string(result.state)},
-            {"finish_ps", picoseconds(result.finish)},
-            {"exit_code", run.outcome.exit_code()},
-            {"computation", options.processes.processor > 0 ? "measured" : "declared"},
-            {"seconds", run.outcome.seconds},
-            {"events", result.work.events},
-            {"packets", result.work.packets},
-            {"ranks", ranks},
-            {"trouble", result.trouble}};
+    print_twin(answers, stderr);
 }
 
-// To standard error: standard output is the program's.
-void print(const twin::ProcessResult& run, const Options& options, sim::Level level) {
-    const twin::Result& result = run.result;
-    for (const std::string& line : result.trouble) fmt::print(stderr, "loom: {}\n", line);
-    if (result.finish == never || options.common.quiet) return;
-    Time computing{}, waiting{};
-    for (const twin::RankTimes& times : result.ranks) {
-        computing += times.computing;
-        waiting += times.waiting;
-    }
-    const auto share = [&](Time part) {
-        const double whole = static_cast<double>(result.finish.ps) * static_cast<double>(result.ranks.size());
-        return whole == 0 ? 0.0 : 100 * static_cast<double>(part.ps) / whole;
-    };
-    fmt::print(stderr,
-               "loom: {} at the {} level: {} of virtual time; computing {:.0f} %, waiting {:.0f} % of it; computation "
-               "{}; {:.1f} s\n",
-               counted(result.ranks.size(), "rank", "ranks"), sim::to_string(level), to_string(result.finish),
-               share(computing), share(waiting), options.processes.processor > 0 ? "measured" : "declared",
-               run.outcome.seconds);
+Svg picture(const twin::Timeline& timeline, const std::string& title) {
+    twin::TimelineFrame frame;
+    frame.title = title;
+    return twin::draw_timeline(timeline, frame);
+}
+
+void write_files(const Options& options, const TwinAnswers& answers, const routing::RoutedFabric& routed) {
+    if (!options.trace.empty()) twin::write_chrome_trace(answers.result.timeline, options.trace);
+    if (!options.plot.empty()) write_file(options.plot, picture(answers.result.timeline, answers.title).document());
+    if (options.page.empty()) return;
+    report::RanksPlayed played = ranks_played(answers);
+    played.timeline = picture(answers.result.timeline, "");
+    report::PageOptions page;
+    page.version = LOOM_VERSION;
+    page.tables = options.tables;
+    page.sections.push_back(report::ranks_section(played));
+    const report::Findings findings = report::find(*routed.graph, &routed.tables, {});
+    write_file(options.page, report::html_page(routed.fabric, findings, page));
+}
+
+void check(const Options& options) {
+    if (options.tag && options.common.json)
+        throw UsageError("--tag-output and --json: the ranks' output goes to standard error, as it is");
+    if (!options.page.empty() && options.fabric.empty()) throw UsageError("--page shows a fabric: expected --fabric");
+    check_outputs({{"--trace", options.trace}, {"--plot", options.plot}, {"--page", options.page}}, options.common);
 }
 
 int run(Options& options) {
-    if (options.tag && options.common.json)
-        throw UsageError("--tag-output and --json: the ranks' output goes to standard error, as it is");
+    check(options);
     twin::Options run;
     run.ranks = options.ranks;
     run.level = level_of(options);
@@ -138,11 +126,29 @@ int run(Options& options) {
     if (options.timeout > 0) job.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout * 1000));
     if (!options.common.quiet)
         job.remark = [](const std::string& text) { fprintf(stderr, "loom: %s\n", text.c_str()); };
-    const twin::ProcessResult result = twin::run(run, options.processes);
-    if (options.common.json)
-        print_json(to_json(result, options, run.level));
-    else
-        print(result, options, run.level);
+    constexpr std::size_t events = 4'000'000;
+    if (!options.trace.empty() || !options.plot.empty() || !options.page.empty()) run.timeline_events = events;
+    sim::LinkAnswers links;
+    const twin::ProcessResult result = twin::run(run, options.processes, [&](sim::Simulation& simulation) {
+        if (run.level != sim::Level::message) links = sim::look_at_links(run.network, run.simulation, simulation);
+    });
+    const std::string computation =
+        options.processes.processor > 0 ? fmt::format("measured, times {}", options.processes.processor) : "declared";
+    const TwinAnswers answers{.options = run,
+                              .result = result.result,
+                              .links = links,
+                              .title = fmt::format("{}", fmt::join(job.program, " ")),
+                              .computation = computation,
+                              .wall_seconds = result.outcome.seconds,
+                              .remarks = {}};
+    write_files(options, answers, routed);
+    if (options.common.json) {
+        nlohmann::ordered_json object = twin_json(answers);
+        object["exit_code"] = result.outcome.exit_code();
+        print_json(object);
+    } else {
+        print(answers, options.common.quiet);
+    }
     if (const int code = result.outcome.exit_code(); code != 0) return code;
     return result.result.state == sim::State::finished ? 0 : 1;
 }
@@ -179,6 +185,11 @@ void add_options(CLI::App& app, Options& options) {
                    "Processor time counts as computation, times this factor; without it declared computation alone")
         ->check(real_number(0))
         ->type_name("FACTOR");
+    app.add_option("--trace", options.trace, "What every rank did when, for Perfetto (Chrome trace JSON)")
+        ->type_name("FILE.json");
+    app.add_option("--plot", options.plot, "The same as a picture")->type_name("FILE.svg");
+    app.add_option("--page", options.page, "The fabric, its hot cables, ranks and timeline on one page")
+        ->type_name("FILE.html");
     app.add_flag("-l,--tag-output", options.tag, "Whole lines of output only, each behind \"[RANK] \"");
     app.add_option("--timeout", options.timeout, "Stop everything after so many seconds of the machine; exit code 124")
         ->check(real_number(0.001, 1e6))

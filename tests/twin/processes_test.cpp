@@ -23,7 +23,7 @@ TEST(Processes, ClocksAndSleepsAreVirtual) {
 
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, "3600 s, 3600 s after 2000\n");
-    EXPECT_THAT(outcome.err, HasSubstr("2 ranks at the message level: "));
+    EXPECT_THAT(outcome.err, HasSubstr("level message: 2 ranks, computation declared\nfinished after "));
 }
 
 TEST(Processes, ABarrierWaitsForTheLast) {
