@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "loom/base/table.hpp"
 #include "twin/job.hpp"
 
 namespace loom::twin {
 
 using transport::LocalWork;
 using transport::Message;
+using transport::Tag;
 
 Endpoint::Endpoint(Job& job, Rank me, std::function<void()> body)
     : job_(job),

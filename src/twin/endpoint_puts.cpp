@@ -7,12 +7,14 @@
 #include <cstring>
 #include <new>
 
+#include "loom/base/table.hpp"
 #include "twin/job.hpp"
 
 namespace loom::twin {
 
 using transport::Message;
 using transport::RemoteMemory;
+using transport::Tag;
 
 namespace {
 

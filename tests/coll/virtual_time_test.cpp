@@ -12,6 +12,7 @@
 #include "loom/coll/typed.hpp"
 #include "loom/coll/uniform.hpp"
 #include "loom/coll/world.hpp"
+#include "loom/model/assumed.hpp"
 #include "loom/model/parameters.hpp"
 #include "loom/transport/held.hpp"
 #include "support/variable.hpp"
@@ -176,7 +177,7 @@ TEST(VirtualTime, nothing_is_measured_read_or_kept) {
     const auto folder = std::filesystem::temp_directory_path() / "loom-virtual-time-test";
     std::filesystem::remove_all(folder);
     const test::Variable cache("LOOM_CACHE", folder.c_str());
-    model::Charges charges = assumed_charges(one_host(3), 3);
+    model::Charges charges = model::assumed_charges(one_host(3), 3);
     charges.way.small.latency = nanoseconds(2345);
     Job job(one_host(3), {}, model::to_text(charges));
     job.run([&](Endpoint& endpoint) {
@@ -202,7 +203,7 @@ TEST(VirtualTime, without_parameters_of_the_transport_they_are_assumed) {
         const Parameters parameters = agree_parameters(endpoint);
         EXPECT_EQ(parameters.source, Parameters::Source::given);
         EXPECT_EQ(parameters.charges.way.small.latency, microseconds(9));
-        EXPECT_EQ(parameters.charges.local, assumed_charges(one_host(2), 2).local);
+        EXPECT_EQ(parameters.charges.local, model::assumed_charges(one_host(2), 2).local);
     });
     EXPECT_EQ(job.sends, 0u);
 }
