@@ -193,8 +193,9 @@ bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
     const Inside inside(*this);
     if (stopping_) throw Stopped("the job was stopped");
     const sim::LocalCosts& costs = job_.options().simulation.local;
-    const std::int64_t each = kind == LocalWork::compute ? 1 : kind == LocalWork::copy ? costs.copy : costs.reduce;
-    const Time duration{static_cast<std::int64_t>(amount) * each};
+    Time duration{static_cast<std::int64_t>(amount)};
+    if (kind != LocalWork::compute)
+        duration = costs.step + duration * (kind == LocalWork::copy ? costs.copy : costs.reduce);
     looked_ = false;
     message.outcome = Message::Outcome::done;
     if (job_.simulation().work(me_, duration, reinterpret_cast<sim::Cookie>(&message))) return true;

@@ -125,7 +125,7 @@ public:
     // The job comes to no end: the body is unwound. Outside the simulation.
     void stop();
 
-    static constexpr sim::Cookie news_of_losses = 2, death = 4, nothing = 6;
+    static constexpr sim::Cookie news_of_losses = 2, death = 4, nothing = 6, held_is_due = 8;
     [[nodiscard]] bool ended() const { return over_; }
     [[nodiscard]] Time time() const { return now_; }
     // Where its data lies; of a rank that is a process, before its first operation.
@@ -210,7 +210,6 @@ private:
     };
     // What a received() is about beside the receive of a program: a put, or nothing that anybody wants.
     static constexpr sim::Cookie is_put = 1, nobody = 2;
-    static constexpr sim::Cookie held_is_due = 4;
     // Of a woken(): odd, so that it is no address.
     static constexpr sim::Cookie timer(std::uint64_t number) { return number << 1 | 1; }
 

@@ -14,7 +14,7 @@
 #include "sim/engines.hpp"
 #include "sim/live_message_player.hpp"
 #include "sim/message/live.hpp"
-#include "sim/message_options.hpp"
+#include "reference/message_options.hpp"
 
 namespace loom::sim {
 namespace {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "reference/random_schedules.hpp"
-#include "sim/live_player.hpp"
+#include "reference/live_player.hpp"
 #include "sim/packet/engine.hpp"
-#include "sim/packet_cases.hpp"
+#include "reference/packet_cases.hpp"
 
 namespace {
 

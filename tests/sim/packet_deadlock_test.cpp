@@ -6,7 +6,7 @@
 
 #include "reference/packet.hpp"
 #include "sim/packet/engine.hpp"
-#include "sim/packet_cases.hpp"
+#include "reference/packet_cases.hpp"
 
 namespace {
 

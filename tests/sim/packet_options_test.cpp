@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "sim/packet_bed.hpp"
-#include "sim/packet_cases.hpp"
+#include "reference/packet_cases.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "sim/packet/engine.hpp"
 #include "sim/packet_bed.hpp"
-#include "sim/packet_cases.hpp"
+#include "reference/packet_cases.hpp"
 
 namespace loom::sim::packet {
 

@@ -10,8 +10,8 @@
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
 #include "support/network/namespaces.hpp"
-#include "transport/conformance/cases.hpp"
-#include "transport/conformance/kit.hpp"
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
 
 namespace loom::transport {
 namespace {

@@ -62,6 +62,7 @@ void Server::run() {
         give_turn(slot_, Turn::program);
         throw;
     }
+    if (!attached_) return;  // a program that opens no world
     throw transport::RankLost(endpoint_.rank(), fmt::format("rank {} is gone: it ended", endpoint_.rank().value));
 }
 
@@ -76,6 +77,7 @@ void Server::serve(const Question& question) {
     switch (question.ask) {
         case Ask::attach:
             endpoint_.memory().set_process(static_cast<pid_t>(arguments[0]));
+            attached_ = true;
             return;
         case Ask::compute:
             return;

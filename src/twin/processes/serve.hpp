@@ -51,6 +51,7 @@ private:
     Slot& slot_;
     AllValues& values_;
     std::function<bool(Rank)> gone_;
+    bool attached_ = false;
     bool finished_ = false;
     std::deque<Mirror> mirrors_;
     std::vector<Mirror*> idle_;

@@ -5,10 +5,10 @@
 #include "loom/base/random.hpp"
 #include "loom/twin/run.hpp"
 #include "reference/random_schedules.hpp"
-#include "sim/live_player.hpp"
-#include "transport/conformance/kit.hpp"
-#include "twin/schedule_player.hpp"
-#include "twin/tree.hpp"
+#include "reference/live_player.hpp"
+#include "conformance/kit.hpp"
+#include "virtual/schedule_player.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

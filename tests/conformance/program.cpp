@@ -10,8 +10,8 @@
 
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/open.hpp"
-#include "transport/conformance/cases.hpp"
-#include "transport/conformance/kit.hpp"
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
 
 namespace {
 

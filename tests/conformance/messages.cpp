@@ -1,11 +1,11 @@
 // Sends and receives.
-#include "transport/conformance/messages.hpp"
+#include "conformance/messages.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "loom/base/random.hpp"
-#include "transport/conformance/kit.hpp"
+#include "conformance/kit.hpp"
 
 namespace loom::conformance {
 

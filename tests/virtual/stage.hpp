@@ -4,7 +4,7 @@
 #include "loom/base/clock.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/twin/scenario.hpp"
-#include "transport/conformance/kit.hpp"
+#include "conformance/kit.hpp"
 
 namespace loom::twin {
 

@@ -11,8 +11,8 @@
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/twin/run.hpp"
-#include "transport/conformance/kit.hpp"
-#include "twin/tree.hpp"
+#include "conformance/kit.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "loom/twin/run.hpp"
 #include "reference/random_schedules.hpp"
-#include "sim/live_player.hpp"
-#include "sim/message_options.hpp"
-#include "sim/packet_cases.hpp"
-#include "twin/schedule_player.hpp"
+#include "reference/live_player.hpp"
+#include "reference/message_options.hpp"
+#include "reference/packet_cases.hpp"
+#include "virtual/schedule_player.hpp"
 
 namespace loom::twin {
 namespace {

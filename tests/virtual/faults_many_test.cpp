@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "loom/base/random.hpp"
-#include "twin/stage.hpp"
-#include "twin/tree.hpp"
+#include "virtual/stage.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -9,8 +9,8 @@
 #include "loom/coll/world.hpp"
 #include "loom/twin/run.hpp"
 #include "reference/collective_cases.hpp"
-#include "sim/message_options.hpp"
-#include "twin/tree.hpp"
+#include "reference/message_options.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -9,7 +9,7 @@
 #include "loom/base/clock.hpp"
 #include "loom/manager/dcms.hpp"
 #include "loom/sim/suffering.hpp"
-#include "twin/stage.hpp"
+#include "virtual/stage.hpp"
 
 namespace loom::twin {
 namespace {

@@ -14,7 +14,7 @@
 #include "loom/base/clock.hpp"
 #include "loom/traffic/schedule.hpp"
 #include "loom/transport/transport.hpp"
-#include "transport/conformance/kit.hpp"
+#include "conformance/kit.hpp"
 
 namespace loom::twin {
 

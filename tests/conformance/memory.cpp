@@ -1,11 +1,11 @@
 // Puts, notifications, memory, sleeping.
-#include "transport/conformance/memory.hpp"
+#include "conformance/memory.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <thread>
 
-#include "transport/conformance/kit.hpp"
+#include "conformance/kit.hpp"
 
 namespace loom::conformance {
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "loom/base/clock.hpp"
-#include "twin/stage.hpp"
-#include "twin/tree.hpp"
+#include "virtual/stage.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -1,8 +1,8 @@
-#include "transport/conformance/cases.hpp"
+#include "conformance/cases.hpp"
 
-#include "transport/conformance/kit.hpp"
-#include "transport/conformance/memory.hpp"
-#include "transport/conformance/messages.hpp"
+#include "conformance/kit.hpp"
+#include "conformance/memory.hpp"
+#include "conformance/messages.hpp"
 
 namespace loom::conformance {
 

@@ -8,9 +8,9 @@
 #include "loom/base/clock.hpp"
 #include "loom/base/error.hpp"
 #include "loom/coll/typed.hpp"
-#include "transport/conformance/cases.hpp"
-#include "transport/conformance/kit.hpp"
-#include "twin/tree.hpp"
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "loom/base/clock.hpp"
-#include "transport/conformance/cases.hpp"
-#include "transport/conformance/kit.hpp"
-#include "twin/tree.hpp"
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
+#include "virtual/tree.hpp"
 
 namespace loom::twin {
 namespace {

@@ -1,4 +1,4 @@
-// Programs as they are, each rank a process in virtual time: `loom twin run` and tests/twin/program/main.cpp.
+// Programs as they are, each rank a process in virtual time: `loom twin run` and tests/virtual/program/main.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
