@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "loom/base/random.hpp"
 #include "conformance/kit.hpp"
+#include "loom/base/random.hpp"
 
 namespace loom::conformance {
 

@@ -8,10 +8,10 @@
 #include <exception>
 #include <string_view>
 
-#include "loom/transport/bootstrap.hpp"
-#include "loom/transport/open.hpp"
 #include "conformance/cases.hpp"
 #include "conformance/kit.hpp"
+#include "loom/transport/bootstrap.hpp"
+#include "loom/transport/open.hpp"
 
 namespace {
 

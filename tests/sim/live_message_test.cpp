@@ -10,11 +10,11 @@
 #include "loom/traffic/catalogue.hpp"
 #include "loom/traffic/schedules.hpp"
 #include "reference/loggops.hpp"
+#include "reference/message_options.hpp"
 #include "reference/random_schedules.hpp"
 #include "sim/engines.hpp"
 #include "sim/live_message_player.hpp"
 #include "sim/message/live.hpp"
-#include "reference/message_options.hpp"
 
 namespace loom::sim {
 namespace {

@@ -2,10 +2,10 @@
 // packet and at the flow level.
 #include <gtest/gtest.h>
 
-#include "reference/random_schedules.hpp"
 #include "reference/live_player.hpp"
-#include "sim/packet/engine.hpp"
 #include "reference/packet_cases.hpp"
+#include "reference/random_schedules.hpp"
+#include "sim/packet/engine.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <regex>
 
 #include "reference/packet.hpp"
-#include "sim/packet/engine.hpp"
 #include "reference/packet_cases.hpp"
+#include "sim/packet/engine.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "sim/packet_bed.hpp"
 #include "reference/packet_cases.hpp"
+#include "sim/packet_bed.hpp"
 
 namespace {
 

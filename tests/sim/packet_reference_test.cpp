@@ -4,8 +4,8 @@
 #include <map>
 
 #include "reference/packet.hpp"
-#include "sim/packet/engine.hpp"
 #include "reference/packet_cases.hpp"
+#include "sim/packet/engine.hpp"
 
 namespace {
 

@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "reference/packet_cases.hpp"
 #include "sim/packet/engine.hpp"
 #include "sim/packet_bed.hpp"
-#include "reference/packet_cases.hpp"
 
 namespace loom::sim::packet {
 

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/launch.hpp"
 #include "loom/transport/open.hpp"
 #include "support/network/namespaces.hpp"
-#include "conformance/cases.hpp"
-#include "conformance/kit.hpp"
 
 namespace loom::transport {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <filesystem>
 
+#include "conformance/kit.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
 #include "loom/twin/run.hpp"
-#include "conformance/kit.hpp"
 #include "virtual/tree.hpp"
 
 namespace loom::twin {

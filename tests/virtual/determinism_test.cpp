@@ -1,12 +1,12 @@
 // The same run gives the same answer, bit by bit, as often as it is made and with any number of threads.
 #include <gtest/gtest.h>
 
+#include "conformance/kit.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/base/random.hpp"
 #include "loom/twin/run.hpp"
-#include "reference/random_schedules.hpp"
 #include "reference/live_player.hpp"
-#include "conformance/kit.hpp"
+#include "reference/random_schedules.hpp"
 #include "virtual/schedule_player.hpp"
 #include "virtual/tree.hpp"
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "loom/twin/run.hpp"
-#include "reference/random_schedules.hpp"
 #include "reference/live_player.hpp"
 #include "reference/message_options.hpp"
 #include "reference/packet_cases.hpp"
+#include "reference/random_schedules.hpp"
 #include "virtual/schedule_player.hpp"
 
 namespace loom::twin {

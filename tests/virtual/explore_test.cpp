@@ -5,11 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "conformance/cases.hpp"
+#include "conformance/kit.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/base/error.hpp"
 #include "loom/coll/typed.hpp"
-#include "conformance/cases.hpp"
-#include "conformance/kit.hpp"
 #include "virtual/tree.hpp"
 
 namespace loom::twin {

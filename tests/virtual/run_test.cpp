@@ -6,9 +6,9 @@
 
 #include <cstring>
 
-#include "loom/base/clock.hpp"
 #include "conformance/cases.hpp"
 #include "conformance/kit.hpp"
+#include "loom/base/clock.hpp"
 #include "virtual/tree.hpp"
 
 namespace loom::twin {

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/kit.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/traffic/schedule.hpp"
 #include "loom/transport/transport.hpp"
-#include "conformance/kit.hpp"
 
 namespace loom::twin {
 

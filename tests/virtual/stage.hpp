@@ -1,10 +1,10 @@
 // Programs on what a scenario says.
 #pragma once
 
+#include "conformance/kit.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/sim/setup.hpp"
 #include "loom/twin/scenario.hpp"
-#include "conformance/kit.hpp"
 
 namespace loom::twin {
 
