@@ -82,9 +82,9 @@ private:
             case traffic::OpKind::compute:
                 return simulation_->work(rank, Time{amount}, index);
             case traffic::OpKind::copy:
-                return simulation_->work(rank, Time{amount * costs_.copy}, index);
+                return simulation_->work(rank, costs_.step + Time{amount * costs_.copy}, index);
             case traffic::OpKind::reduce:
-                return simulation_->work(rank, Time{amount * costs_.reduce}, index);
+                return simulation_->work(rank, costs_.step + Time{amount * costs_.reduce}, index);
             case traffic::OpKind::receive: {
                 Channel& channel = state(rank).channels[{what.peer.value, what.tag}];
                 if (channel.early.empty()) {

@@ -76,9 +76,9 @@ private:
             case traffic::OpKind::compute:
                 return begin_work(rank, Time{amount}, index);
             case traffic::OpKind::copy:
-                return begin_work(rank, Time{amount * local_.copy}, index);
+                return begin_work(rank, local_.step + Time{amount * local_.copy}, index);
             case traffic::OpKind::reduce:
-                return begin_work(rank, Time{amount * local_.reduce}, index);
+                return begin_work(rank, local_.step + Time{amount * local_.reduce}, index);
         }
     }
     void begin_work(Rank rank, Time duration, traffic::OpIndex index) {
