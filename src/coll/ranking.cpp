@@ -18,10 +18,24 @@ Ranking::Key Ranking::key_of(const Group& group, std::uint64_t group_signature, 
             static_cast<std::uint64_t>(call.what) << 1 | (call.commutative ? 1 : 0)};
 }
 
+std::shared_ptr<SharedChoices> shared_choices(const std::string& parameters) {
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<SharedChoices>> all;
+    const std::lock_guard lock(mutex);
+    std::weak_ptr<SharedChoices>& kept = all[parameters];
+    std::shared_ptr<SharedChoices> found = kept.lock();
+    if (found == nullptr) kept = found = std::make_shared<SharedChoices>();
+    return found;
+}
+
 std::span<const Kept> Ranking::best(const Group& group, std::uint64_t group_signature, const Call& call,
                                     const model::Charges& charges) {
     const Key key = key_of(group, group_signature, call);
     if (const std::vector<Kept>* kept = kept_.find(key)) return *kept;
+    if (shared_ != nullptr) {
+        const std::lock_guard lock(shared_->mutex);
+        if (const std::vector<Kept>* kept = shared_->known.find(key)) return *kept;
+    }
     const std::vector<Kept>* kept = fresh_.find(key);
     if (kept == nullptr) {
         std::vector<Kept> all;
@@ -29,6 +43,10 @@ std::span<const Kept> Ranking::best(const Group& group, std::uint64_t group_sign
             all.push_back({each.algorithm, each.tuning});
         fresh_.add(key, all);
         kept = fresh_.find(key);
+        if (shared_ != nullptr) {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->known.add(key, all);
+        }
     }
     return kept == nullptr ? std::span<const Kept>{} : *kept;
 }

@@ -11,6 +11,7 @@
 #include "loom/base/file.hpp"
 #include "loom/base/settings.hpp"
 #include "loom/coll/order.hpp"
+#include "loom/model/parameters.hpp"
 #include "loom/transport/open.hpp"
 
 namespace loom::coll {
@@ -92,6 +93,7 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
       parameters(agree_on_all(given, start)),
       engine(given) {
     ranking.remember(agree_choices(transport, parameters));
+    if (waiting == transport::Waiting::block) ranking.share(shared_choices(model::to_text(parameters.charges)));
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);

@@ -131,6 +131,7 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     give_turn(*slot_, Turn::simulation);
     wait_for_turn(*slot_, Turn::program, 0);
     if (header_->processor > 0) processor_since_ = processor_nanoseconds();
+    ends_.insert(ends_.end(), slot_->end, slot_->end + std::min(slot_->ends, Slot::most_ends));
     // Behind the last answer the simulation may be over.
     if (what != Ask::finished && slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
     return *slot_;

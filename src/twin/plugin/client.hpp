@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "loom/base/ids.hpp"
 #include "loom/base/time.hpp"
@@ -35,6 +36,8 @@ public:
     // Error when the job has come to no end, or a thread asks beside another.
     const Slot& ask(Ask what, std::initializer_list<std::uint64_t> arguments = {});
     Slot& slot() { return *slot_; }
+    // Of messages that have ended, as all answers so far said.
+    [[nodiscard]] std::vector<Slot::End>& ends() { return ends_; }
     void attach();
     // Nobody is asked any more; the clock goes on alone.
     void finished();
@@ -52,6 +55,7 @@ private:
     bool over_ = false;
     int process_;
     std::mutex mutex_;
+    std::vector<Slot::End> ends_;
     std::int64_t ahead_ = 0;            // ps
     std::int64_t processor_since_ = 0;  // ns
 };

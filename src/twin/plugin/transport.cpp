@@ -24,13 +24,6 @@ std::uint64_t number(const void* address) {
 
 }  // namespace
 
-// Every answer brings ends.
-const Slot& TwinTransport::ask(Ask what, std::initializer_list<std::uint64_t> arguments) const {
-    const Slot& answer = client_.ask(what, arguments);
-    ends_.insert(ends_.end(), answer.end, answer.end + std::min(answer.ends, Slot::most_ends));
-    return answer;
-}
-
 // What ends at once ends with the next answer.
 bool TwinTransport::begin(Ask what, std::initializer_list<std::uint64_t> arguments, Message& message) {
     message.outcome = Message::Outcome::pending;
@@ -52,12 +45,12 @@ bool TwinTransport::work(LocalWork kind, std::uint64_t amount, Message& message)
 }
 
 RemoteMemory TwinTransport::expose(std::span<std::byte> memory) {
-    const Slot& answer = ask(Ask::expose, {number(memory.data()), memory.size()});
+    const Slot& answer = client_.ask(Ask::expose, {number(memory.data()), memory.size()});
     return {number(memory.data()), memory.size(), answer.answers[0]};
 }
 
 void TwinTransport::unexpose(const RemoteMemory& memory) {
-    ask(Ask::unexpose, {memory.key});
+    client_.ask(Ask::unexpose, {memory.key});
 }
 
 bool TwinTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
@@ -76,7 +69,7 @@ bool TwinTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t
 }
 
 std::optional<transport::Notification> TwinTransport::next_notification() {
-    const Slot& answer = ask(Ask::notified);
+    const Slot& answer = client_.ask(Ask::notified);
     if (answer.answers[0] == 0) return {};
     return transport::Notification{Rank{static_cast<std::uint32_t>(answer.answers[1])},
                                    static_cast<std::uint32_t>(answer.answers[2])};
@@ -84,14 +77,14 @@ std::optional<transport::Notification> TwinTransport::next_notification() {
 
 // The first look in vain is free, and asks nobody: whoever waits rests next, which asks for the same.
 bool TwinTransport::progress() {
-    if (ends_.empty() && looked_) ask(Ask::progress);
-    if (ends_.empty()) {
+    if (client_.ends().empty() && looked_) client_.ask(Ask::progress);
+    if (client_.ends().empty()) {
         looked_ = true;
         return false;
     }
     looked_ = false;
     std::vector<Slot::End> now;  // what is called begins others
-    now.swap(ends_);
+    now.swap(client_.ends());
     for (const Slot::End& each : now) {
         auto& message = *reinterpret_cast<Message*>(each.message);
         message.outcome = static_cast<Message::Outcome>(each.outcome);
@@ -102,12 +95,13 @@ bool TwinTransport::progress() {
 
 void TwinTransport::rest() {
     looked_ = false;
-    if (ends_.empty()) ask(Ask::rest);
+    if (client_.ends().empty()) client_.ask(Ask::rest);
 }
 
 void TwinTransport::sleep(std::chrono::microseconds most) {
     looked_ = false;
-    if (ends_.empty()) ask(Ask::sleep_for, {static_cast<std::uint64_t>(std::max<std::int64_t>(0, most.count()))});
+    if (client_.ends().empty())
+        client_.ask(Ask::sleep_for, {static_cast<std::uint64_t>(std::max<std::int64_t>(0, most.count()))});
 }
 
 std::optional<std::string> TwinTransport::parameters_text() const {
@@ -122,7 +116,7 @@ std::optional<Rank> TwinTransport::lost() const {
 
 // Communicators ask when they go, which may be after the end.
 bool TwinTransport::is_lost(Rank who) const {
-    return !client_.is_over() && lost() && ask(Ask::lost, {who.value}).answers[0] != 0;
+    return !client_.is_over() && lost() && client_.ask(Ask::lost, {who.value}).answers[0] != 0;
 }
 
 std::span<std::byte> TwinTransport::allocate(std::size_t bytes) {

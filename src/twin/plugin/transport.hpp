@@ -4,7 +4,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "loom/transport/transport.hpp"
 #include "twin/plugin/client.hpp"
@@ -53,11 +52,9 @@ private:
         void operator()(std::byte* memory) const;
     };
     bool begin(Ask what, std::initializer_list<std::uint64_t> arguments, transport::Message& message);
-    const Slot& ask(Ask what, std::initializer_list<std::uint64_t> arguments = {}) const;
 
     Client& client_;
-    bool looked_ = false;                  // in vain, and nothing was asked or begun since
-    mutable std::vector<Slot::End> ends_;  // that progress() has to say
+    bool looked_ = false;  // in vain, and nothing was asked or begun since
     std::map<const std::byte*, std::unique_ptr<std::byte[], Free>> allocated_;
 };
 
