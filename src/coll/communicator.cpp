@@ -76,6 +76,7 @@ Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, seen, call, chosen.tuning));
     if (plan->multicast) world.engine.listen();
     auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
+    prepared->plan.reset();
     prepared->touched = touched_by(group, call);
     const std::uint64_t together = touched_together(group, call);
     prepared->program.past_caches =

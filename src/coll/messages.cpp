@@ -11,15 +11,14 @@ using traffic::OpKind;
 
 Prepared& MessagePrograms::next(Communicator::State& communicator) {
     if (idle_.empty()) {
-        if (plan_ == nullptr) {
-            Writer writer(communicator.group.size, communicator.group.me);
-            writer.send(Rank{0}, input(), 0);
-            plan_ = std::make_shared<const Plan>(writer.finish());
+        Writer writer(communicator.group.size, communicator.group.me);
+        writer.send(Rank{0}, input(), 0);
+        if (all_.empty())
             communicator.world.transport.operation_begins({.group = communicator.context,
                                                            .first = transport::Tag{communicator.message_tag()},
                                                            .tags = tags_of_operation});
-        }
-        all_.push_back(std::make_unique<Prepared>(communicator, plan_));
+        all_.push_back(std::make_unique<Prepared>(communicator, std::make_shared<const Plan>(writer.finish())));
+        all_.back()->plan.reset();
         all_.back()->is_message = true;
         idle_.reserve(all_.size());
         idle_.push_back(all_.back().get());

@@ -17,7 +17,6 @@ public:
     void put_back(Prepared& prepared) { idle_.push_back(&prepared); }
 
 private:
-    std::shared_ptr<const Plan> plan_;
     std::vector<std::unique_ptr<Prepared>> all_;  // as many as messages ever were in flight at once
     std::vector<Prepared*> idle_;
 };

@@ -101,8 +101,8 @@ std::optional<Rank> Prepared::lost_member(const transport::Transport& transport)
 
 std::size_t Prepared::bytes() const {
     const std::size_t each = program.scratch + program.steps.size() * 8 + program.messages * sizeof(transport::Message);
-    return program.bytes() + plan->schedule.bytes() + plan->places.size() * sizeof(Places) +
-           std::max<std::size_t>(1, all_.size()) * each;
+    const std::size_t written = plan == nullptr ? 0 : plan->schedule.bytes() + plan->places.size() * sizeof(Places);
+    return program.bytes() + written + std::max<std::size_t>(1, all_.size()) * each;
 }
 
 Prepared* PlanCache::find(const Call& call, const Choice* choice) {
