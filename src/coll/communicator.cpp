@@ -64,19 +64,24 @@ void Communicator::State::set_reproducible(bool on) {
     reproducible->charges = model::assumed_charges(reproducible->hosts, group.size);
 }
 
+Plan Communicator::State::make_plan_of(const Call& call, const Choice* choice) {
+    Reproducible* const fixed = is_reproducible && is_reduction(call.what) ? reproducible.get() : nullptr;
+    const Group& seen = fixed != nullptr ? fixed->group : group;
+    const Chosen chosen = fixed != nullptr
+                              ? choose(seen, fixed->group_signature, call, choice, fixed->ranking, fixed->charges)
+                              : choose(seen, group_signature, call, choice, world.ranking, world.parameters.charges);
+    return make_plan(*chosen.algorithm, seen, call, chosen.tuning);
+}
+
 Prepared& Communicator::State::prepare(const Call& call, const Choice* choice) {
     Reproducible* const fixed = is_reproducible && is_reduction(call.what) ? reproducible.get() : nullptr;
     PlanCache& cache = fixed != nullptr ? fixed->plans : plans;
     if (Prepared* known = cache.find(call, choice)) return *known;
     check_call(group, call);
-    const Group& seen = fixed != nullptr ? fixed->group : group;
-    const Chosen chosen = fixed != nullptr
-                              ? choose(seen, fixed->group_signature, call, choice, fixed->ranking, fixed->charges)
-                              : choose(seen, group_signature, call, choice, world.ranking, world.parameters.charges);
-    auto plan = std::make_shared<const Plan>(make_plan(*chosen.algorithm, seen, call, chosen.tuning));
+    auto plan = std::make_shared<const Plan>(make_plan_of(call, choice));
     if (plan->multicast) world.engine.listen();
     auto prepared = std::make_unique<Prepared>(*this, std::move(plan));
-    prepared->plan.reset();
+    if (world.waiting == transport::Waiting::block) prepared->plan.reset();
     prepared->touched = touched_by(group, call);
     const std::uint64_t together = touched_together(group, call);
     prepared->program.past_caches =
@@ -241,7 +246,9 @@ Persistent Communicator::prepare(std::shared_ptr<const Plan> plan, Buffers buffe
 
 std::shared_ptr<const Plan> Communicator::plan(const Call& call, const Choice* choice) const {
     const World::State::Hold hold(state_->world);
-    return state_->prepare(call, choice).plan;
+    const Prepared& prepared = state_->prepare(call, choice);
+    if (prepared.plan != nullptr) return prepared.plan;
+    return std::make_shared<const Plan>(state_->make_plan_of(call, choice));
 }
 
 Communicator Communicator::duplicate() const {

@@ -35,6 +35,8 @@ struct Communicator::State {
     State(const State&) = delete;
     State& operator=(const State&) = delete;
 
+    // Of a call that was checked.
+    [[nodiscard]] Plan make_plan_of(const Call& call, const Choice* choice);
     // The plan for this call, written if need be. Throws UsageError.
     [[nodiscard]] Prepared& prepare(const Call& call, const Choice* choice);
     [[nodiscard]] Prepared& prepare(std::shared_ptr<const Plan> plan);

@@ -43,8 +43,8 @@ struct Prepared {
     [[nodiscard]] std::size_t bytes() const;
 
     Communicator::State& communicator;
-    // Of a program's own plan, which is known again by it. Others are forgotten once the program is made: a plan has
-    // four bytes for every rank of the group.
+    // In virtual time those of calls are forgotten once the program is made: a plan has four bytes for every rank of
+    // the group, and thousands of ranks are worlds of one process.
     std::shared_ptr<const Plan> plan;
     Program program;
     Touched touched;          // nothing, of a plan that somebody else wrote

@@ -88,9 +88,10 @@ TEST(Answers, ThoseThatNobodyWaitsForCostFewPackets) {
 
     check_numbers(writes, true, with(counters.environment(), over_roce()));
 
-    // An answer when half of the queue is used, or after some milliseconds.
+    // An answer when half of the queue is used, or after some milliseconds, of which a busy machine has more. One for
+    // each write would make twice as many packets.
     EXPECT_GE(counters.sum("sent_packets"), writes);
-    EXPECT_LE(counters.sum("sent_packets"), writes + writes / 2);
+    EXPECT_LE(counters.sum("sent_packets"), writes + writes * 3 / 4);
 }
 
 TEST(Answers, AQueueOfRequestsThatNobodyWaitsForEmptiesItself) {
