@@ -1,4 +1,4 @@
-// What time it is for whoever runs: the machine's time, or a virtual one.
+// The time that a thread or fibre sees: the machine's, or a virtual one.
 #pragma once
 
 #include "loom/base/time.hpp"

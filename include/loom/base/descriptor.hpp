@@ -25,7 +25,7 @@ public:
 
     [[nodiscard]] int number() const { return number_; }  // -1: none
     [[nodiscard]] bool open() const { return number_ >= 0; }
-    [[nodiscard]] int release() { return std::exchange(number_, -1); }  // whoever takes it closes it
+    [[nodiscard]] int release() { return std::exchange(number_, -1); }  // the caller closes it
     void close() {
         if (number_ >= 0) ::close(number_);
         number_ = -1;

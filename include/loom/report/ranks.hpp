@@ -23,7 +23,7 @@ struct RankLine {
     std::uint64_t bytes = 0;
 };
 
-// A run of ranks, whoever ran them.
+// A run of ranks, real or simulated.
 struct RanksPlayed {
     std::string title;  // of the program
     sim::Level level = sim::Level::message;

@@ -34,9 +34,9 @@ struct Notification {
 
 // Local work of a rank for which a transport in virtual time takes time.
 enum class LocalWork : std::uint8_t {
-    copy,     // of so many bytes
-    reduce,   // of so many bytes
-    compute,  // of so many picoseconds, as traffic::Op::amount; 0 of an empty step, which has its turn all the same
+    copy,     // the amount is bytes
+    reduce,   // the amount is bytes
+    compute,  // the amount is picoseconds, as traffic::Op::amount; an empty step has 0 and still takes its turn
 };
 
 // An operation that messages belong to: what a transport calls it that tells who waits for whom, and in what.
