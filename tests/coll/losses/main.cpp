@@ -1,11 +1,16 @@
 // losses: how long it takes until every rank knows that another was killed in the midst of collectives.
-//   losses [--rounds N] [--ranks N] [--compute MICROSECONDS]
+//   losses [--rounds N] [--ranks N] [--compute MICROSECONDS] [--only TEXT]
 // For each way of making progress, operation, and rank that is killed, N jobs, each a few processes on the software
-// HCA. The time is that from the kill to the error of the last rank that is left. Between two operations ranks may
-// compute; with `compute` the operations before the loss are few, so that no rank is far ahead of the others.
+// HCA. The first two times are from the kill to the error of the last rank that is left, the third from the moment when
+// the kernel was done with the killed process: where memory is being moved, that alone takes up to seconds, and nobody
+// can know before. Between two operations ranks may compute; with `compute` the operations before the loss are few, so
+// that no rank is far ahead of the others.
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,7 +32,9 @@ using namespace loom;
 using Clock = std::chrono::steady_clock;
 
 struct Shared {
+    std::atomic<pid_t> victim{0};
     std::atomic<std::int64_t> killed_at{0};
+    std::atomic<std::int64_t> ended_at{0};
     std::atomic<std::int64_t> heard_at[transport::Launch::most_ranks];
 };
 
@@ -83,14 +90,43 @@ void collect_until_lost(coll::World& world, const Operation& operation, Rank vic
     }
 }
 
-// Milliseconds; below zero when somebody heard something else.
-double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& operation, Rank victim, Shared& shared,
-                 std::chrono::microseconds compute) {
+// Notes when the kernel has ended the victim. By a process of its own, so that the launcher forks from one thread.
+class Watch {
+public:
+    explicit Watch(Shared& shared) : watcher_(fork()) {
+        if (watcher_ != 0) return;
+        while (shared.victim == 0) usleep(500);
+        pollfd ended{static_cast<int>(syscall(SYS_pidfd_open, shared.victim.load(), 0)), POLLIN, 0};
+        if (ended.fd >= 0) (void)poll(&ended, 1, -1);
+        shared.ended_at = now_ns();
+        _exit(0);
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() {
+        kill(watcher_, SIGKILL);
+        waitpid(watcher_, nullptr, 0);
+    }
+
+private:
+    pid_t watcher_;
+};
+
+// Milliseconds.
+struct Heard {
+    double after_kill = -1;  // below zero when somebody heard something else
+    double after_end = 0;
+};
+
+Heard one_round(std::uint32_t ranks, coll::Progress progress, const Operation& operation, Rank victim, Shared& shared,
+                std::chrono::microseconds compute) {
     new (&shared) Shared;
+    const Watch watch(shared);
     transport::Launch job;
     job.ranks = ranks;
     job.timeout = std::chrono::seconds(60);
-    job.body = [&](Rank) {
+    job.body = [&](Rank me) {
+        if (me == victim) shared.victim = getpid();
         const auto world = coll::World::open();
         world->set_progress(progress);
         std::vector<double> in(operation.bytes * ranks / sizeof(double) + 1, 1.0), out(in.size());
@@ -99,37 +135,45 @@ double one_round(std::uint32_t ranks, coll::Progress progress, const Operation& 
         return 0;
     };
     const transport::LaunchOutcome outcome = transport::launch(job);
-    if (outcome.exit_code() != 128 + SIGKILL) return -1;
+    if (outcome.exit_code() != 128 + SIGKILL) return {};
     std::int64_t last = 0;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
         if (Rank{rank} == victim) continue;
-        if (outcome.ranks[rank].exit_code != 0) return -1;
+        if (outcome.ranks[rank].exit_code != 0) return {};
         last = std::max(last, shared.heard_at[rank].load());
     }
-    return static_cast<double>(last - shared.killed_at) * 1e-6;
+    // Ranks may hear before our watch does.
+    const std::int64_t ended = shared.ended_at == 0 ? last : std::min(last, shared.ended_at.load());
+    return {static_cast<double>(last - shared.killed_at) * 1e-6, static_cast<double>(last - ended) * 1e-6};
 }
 
-int measure(std::uint32_t ranks, std::uint32_t rounds, std::chrono::microseconds compute) {
+int measure(std::uint32_t ranks, std::uint32_t rounds, std::chrono::microseconds compute, std::string_view only) {
     void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw Error("no shared memory");
     Shared& shared = *new (memory) Shared;
     bool all_heard = true;
-    fmt::print("{:<18} {:<8} {:<6} {:>10} {:>10}   of {} rounds on {} ranks, from the kill to the last error\n",
-               "operation", "progress", "killed", "median ms", "worst ms", rounds, ranks);
-    for (const Operation& operation : operations)
+    fmt::print("{:<18} {:<8} {:<6} {:>10} {:>10} {:>18}   of {} rounds on {} ranks, to the last error\n", "operation",
+               "progress", "killed", "median ms", "worst ms", "worst from its end", rounds, ranks);
+    for (const Operation& operation : operations) {
+        if (std::string_view(operation.name).find(only) == std::string_view::npos) continue;
         for (const auto progress : {coll::Progress::manual, coll::Progress::thread})
             for (const Rank victim : {Rank{0}, Rank{ranks - 1}}) {
                 std::vector<double> times;
-                for (std::uint32_t i = 0; i < rounds; ++i)
-                    times.push_back(one_round(ranks, progress, operation, victim, shared, compute));
+                double after_end = 0;
+                for (std::uint32_t i = 0; i < rounds; ++i) {
+                    const Heard heard = one_round(ranks, progress, operation, victim, shared, compute);
+                    times.push_back(heard.after_kill);
+                    after_end = std::max(after_end, heard.after_end);
+                }
                 std::sort(times.begin(), times.end());
                 all_heard &= times.front() >= 0;
-                fmt::print("{:<18} {:<8} {:<6} {:>10.1f} {:>10.1f}{}\n", operation.name,
+                fmt::print("{:<18} {:<8} {:<6} {:>10.1f} {:>10.1f} {:>18.1f}{}\n", operation.name,
                            progress == coll::Progress::manual ? "manual" : "thread",
-                           victim.value == 0 ? "root" : "leaf", times[times.size() / 2], times.back(),
+                           victim.value == 0 ? "root" : "leaf", times[times.size() / 2], times.back(), after_end,
                            times.front() < 0 ? "   not all heard of it" : "");
                 std::fflush(stdout);
             }
+    }
     munmap(memory, sizeof(Shared));
     return all_heard ? 0 : 1;
 }
@@ -142,9 +186,11 @@ int main(int argc, char** argv) {
     app.add_option("--rounds", rounds, "jobs for each row")->check(CLI::Range(1, 100000));
     app.add_option("--ranks", ranks, "processes")->check(CLI::Range(2, 64));
     app.add_option("--compute", compute, "microseconds between two operations")->check(CLI::Range(0, 100000));
+    std::string only;
+    app.add_option("--only", only, "operations with this in their name");
     CLI11_PARSE(app, argc, argv);
     try {
-        return measure(ranks, rounds, std::chrono::microseconds(compute));
+        return measure(ranks, rounds, std::chrono::microseconds(compute), only);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "losses: %s\n", error.what());
         return 2;
