@@ -8,7 +8,8 @@
 #include "cli/command.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
-#include "cli/routed.hpp"
+#include "cli/twin_explore.hpp"
+#include "cli/twin_job.hpp"
 #include "cli/twin_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -25,47 +26,13 @@ namespace {
 
 struct Options {
     Common common;
+    TwinSources sources;
     twin::Processes processes;
-    std::uint32_t ranks = 1;
-    std::string fabric, tables, engine, place, hosts, level, look = "50ns";
     std::string trace, plot, page;
-    std::uint64_t seed = 1;
-    std::uint32_t per_host = 0;
+    std::uint64_t explore = 0;
     bool tag = false;
     double timeout = 0;
 };
-
-sim::Level level_of(const Options& options) {
-    if (options.level.empty()) return options.fabric.empty() ? sim::Level::message : sim::Level::packet;
-    for (const sim::Level level : {sim::Level::packet, sim::Level::flow, sim::Level::message})
-        if (options.level == sim::to_string(level)) return level;
-    throw UsageError("--level " + options.level + ": expected packet, flow or message");
-}
-
-// In blocks: so many neighbours on each host.
-void place(const Options& options, routing::RoutedFabric& routed, twin::Options& run) {
-    routing::Sources sources{.tables = options.tables};
-    if (options.tables.empty())
-        sources.engine = &routing::find_engine(options.engine.empty() ? "ftree" : options.engine);
-    if (!options.tables.empty() && !options.engine.empty())
-        throw UsageError("--tables and --engine: the fabric is routed already, or now");
-    load_routed(routed, options.fabric, sources, options.common);
-    std::vector<std::string> odd;
-    fabric::Placement all =
-        fabric::place_ranks(routed.fabric, {.how = options.place, .hosts = options.hosts, .seed = options.seed}, odd);
-    print_remarks(odd, options.common);
-    std::erase(all.hosts, no_port);
-    if (all.hosts.empty()) throw Error("the fabric has no host for a rank");
-    const auto hosts = static_cast<std::uint32_t>(all.hosts.size());
-    const std::uint32_t each = options.per_host != 0 ? options.per_host : (options.ranks + hosts - 1) / hosts;
-    if (std::uint64_t{each} * hosts < options.ranks)
-        throw UsageError(fmt::format("{} ranks with {} on each of {} hosts: there is room for {}", options.ranks, each,
-                                     hosts, std::uint64_t{each} * hosts));
-    for (std::uint32_t rank = 0; rank < options.ranks; ++rank)
-        run.network.placement.hosts.push_back(all.hosts[rank / each]);
-    run.network.graph = routed.graph.get();
-    run.network.tables = &routed.tables;
-}
 
 // To standard error: standard output is the program's.
 void print(const TwinAnswers& answers, bool quiet) {
@@ -90,7 +57,7 @@ void write_files(const Options& options, const TwinAnswers& answers, const routi
     played.timeline = picture(answers.result.timeline, "");
     report::PageOptions page;
     page.version = LOOM_VERSION;
-    page.tables = options.tables;
+    page.tables = options.sources.tables;
     page.sections.push_back(report::ranks_section(played));
     const report::Findings findings = report::find(*routed.graph, &routed.tables, {});
     write_file(options.page, report::html_page(routed.fabric, findings, page));
@@ -99,26 +66,16 @@ void write_files(const Options& options, const TwinAnswers& answers, const routi
 void check(const Options& options) {
     if (options.tag && options.common.json)
         throw UsageError("--tag-output and --json: the ranks' output goes to standard error, as it is");
-    if (!options.page.empty() && options.fabric.empty()) throw UsageError("--page shows a fabric: expected --fabric");
+    if (!options.page.empty() && options.sources.fabric.empty() && options.sources.scenario.empty())
+        throw UsageError("--page shows a fabric: expected --fabric or --scenario");
+    if (options.explore != 0)
+        for (const auto& [name, file] : {std::pair("--trace", &options.trace), std::pair("--plot", &options.plot),
+                                         std::pair("--page", &options.page)})
+            if (!file->empty()) throw UsageError(fmt::format("--explore and {}: of which run?", name));
     check_outputs({{"--trace", options.trace}, {"--plot", options.plot}, {"--page", options.page}}, options.common);
 }
 
-int run(Options& options) {
-    check(options);
-    twin::Options run;
-    run.ranks = options.ranks;
-    run.level = level_of(options);
-    const auto look = parse_time(options.look);
-    if (!look) throw UsageError("--look " + options.look + ": expected a time with a unit, as 50ns");
-    run.look = *look;
-    run.simulation.seed = options.seed;
-    routing::RoutedFabric routed;
-    if (run.level != sim::Level::message) {
-        if (options.fabric.empty()) throw UsageError("--level " + options.level + " needs --fabric");
-        place(options, routed, run);
-    } else if (options.per_host > 1) {
-        for (std::uint32_t rank = 0; rank < options.ranks; ++rank) run.hosts.push_back(rank / options.per_host);
-    }
+void set_up_launch(Options& options) {
     transport::Launch& job = options.processes.launch;
     job.bind = transport::Binding::never;
     if (options.tag) job.output = transport::RankOutput::tagged;
@@ -126,24 +83,37 @@ int run(Options& options) {
     if (options.timeout > 0) job.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout * 1000));
     if (!options.common.quiet)
         job.remark = [](const std::string& text) { fprintf(stderr, "loom: %s\n", text.c_str()); };
+}
+
+int run(Options& options) {
+    check(options);
+    TwinJob job;
+    set_up(job, options.sources, options.common);
+    set_up_launch(options);
+    if (options.explore != 0) return explore(job, options.processes, options.explore, options.common);
+    twin::Options& run = job.run;
     constexpr std::size_t events = 4'000'000;
     if (!options.trace.empty() || !options.plot.empty() || !options.page.empty()) run.timeline_events = events;
     sim::LinkAnswers links;
     const twin::ProcessResult result = twin::run(run, options.processes, [&](sim::Simulation& simulation) {
-        if (run.level != sim::Level::message) links = sim::look_at_links(run.network, run.simulation, simulation);
+        if (run.level != sim::Level::message)
+            links = sim::look_at_links(twin::whole_network(run), run.simulation, simulation);
     });
     const std::string computation =
         options.processes.processor > 0 ? fmt::format("measured, times {}", options.processes.processor) : "declared";
+    std::vector<std::string> remarks = result.result.events;
+    remarks.insert(remarks.end(), job.decisions.begin(), job.decisions.end());
     const TwinAnswers answers{.options = run,
                               .result = result.result,
                               .links = links,
-                              .title = fmt::format("{}", fmt::join(job.program, " ")),
+                              .title = fmt::format("{}", fmt::join(options.processes.launch.program, " ")),
                               .computation = computation,
                               .wall_seconds = result.outcome.seconds,
-                              .remarks = {}};
-    write_files(options, answers, routed);
+                              .remarks = remarks};
+    write_files(options, answers, job.fabric());
     if (options.common.json) {
         nlohmann::ordered_json object = twin_json(answers);
+        object["decisions"] = job.decisions;
         object["exit_code"] = result.outcome.exit_code();
         print_json(object);
     } else {
@@ -156,31 +126,11 @@ int run(Options& options) {
 void add_options(CLI::App& app, Options& options) {
     transport::Launch& job = options.processes.launch;
     app.add_option("PROGRAM", job.program, "The program and its arguments, which are its own from here on")->required();
-    app.add_option("-n,--ranks", options.ranks, "How many")
-        ->check(whole_number(1, transport::Launch::most_ranks))
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--fabric", options.fabric,
-                   "The fabric they run on, any known format; without one messages take what LogGOPS says")
-        ->type_name("FILE");
-    app.add_option("--tables", options.tables, "Its forwarding tables, any known format")->type_name("FILE");
-    app.add_option("--engine", options.engine, "Route it now instead (default ftree)")->type_name("NAME");
-    app.add_option("--level", options.level, "packet (default with a fabric), flow, or message (default without)")
-        ->type_name("LEVEL");
-    app.add_option("--place", options.place, "Where ranks sit: order, keepers, random, or a file with a host a line")
-        ->type_name("HOW|FILE");
-    app.add_option("--hosts", options.hosts, "Only on these hosts, as Slurm lists them: node[01-16]")
-        ->type_name("LIST");
-    app.add_option("--per-host", options.per_host, "Ranks on each host, neighbours together (default: as few as fit)")
+    add_twin_sources(app, options.sources);
+    app.add_option("--explore", options.explore,
+                   "Run it under so many seeds, and report the first that fails or prints something else")
         ->check(whole_number(1))
         ->type_name("N");
-    app.add_option("--seed", options.seed, "Of random placement")
-        ->check(any_seed())
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--look", options.look, "What a look that finds nothing, or reading the clock, takes")
-        ->type_name("TIME")
-        ->capture_default_str();
     app.add_option("--processor", options.processes.processor,
                    "Processor time counts as computation, times this factor; without it declared computation alone")
         ->check(real_number(0))
@@ -217,7 +167,9 @@ void add_twin(CLI::App& program, int& exit_code) {
         "\n"
         "  loom twin run -n 4 ./allreduce\n"
         "  loom fabric new kary 4 3 -o tree.json\n"
-        "  loom twin run -n 64 --fabric tree.json --engine ftree --place random ./allreduce");
+        "  loom twin run -n 64 --fabric tree.json --engine ftree --place random ./allreduce\n"
+        "  loom twin run --scenario incast.scn --manage ./allreduce\n"
+        "  loom twin run -n 5 --explore 1000 ./allreduce");
     app->callback([options, &exit_code] { exit_code = run(*options); });
 }
 

@@ -183,6 +183,7 @@ void print_twin(const TwinAnswers& answers, std::FILE* to) {
     if (answers.wall_seconds > 0) fmt::print(to, "; simulated in {}", human_seconds(answers.wall_seconds));
     fmt::print(to, "\n");
     for (const std::string& line : played.trouble) fmt::print(to, "  {}\n", line);
+    for (const std::string& line : played.remarks) fmt::print(to, "{}\n", line);
     print_ranks(to, played.ranks);
     print_links(to, played.links);
 }

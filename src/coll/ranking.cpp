@@ -1,5 +1,7 @@
 #include "coll/ranking.hpp"
 
+#include <fmt/format.h>
+
 #include "coll/alike.hpp"
 #include "coll/call_class.hpp"
 
@@ -18,37 +20,42 @@ Ranking::Key Ranking::key_of(const Group& group, std::uint64_t group_signature, 
             static_cast<std::uint64_t>(call.what) << 1 | (call.commutative ? 1 : 0)};
 }
 
-std::shared_ptr<SharedChoices> shared_choices(const std::string& parameters) {
-    static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<SharedChoices>> all;
-    const std::lock_guard lock(mutex);
-    std::weak_ptr<SharedChoices>& kept = all[parameters];
-    std::shared_ptr<SharedChoices> found = kept.lock();
-    if (found == nullptr) kept = found = std::make_shared<SharedChoices>();
-    return found;
+namespace {
+
+// By what a ranking depends on; the text is a line as KeptChoices has it.
+std::string note_of(const KeptChoices::Key& key) {
+    return fmt::format("coll {:x} {:x} {:x} {:x}", key[0], key[1], key[2], key[3]);
+}
+
+}  // namespace
+
+// What another rank has worked out. Kept here then, so that nobody is asked twice.
+const std::vector<Kept>* Ranking::recall(const Key& key) {
+    if (shared_ == nullptr) return nullptr;
+    const std::optional<std::string> text = shared_->recall(note_of(key));
+    if (!text) return nullptr;
+    kept_.take(KeptChoices::from_text(*text));
+    return kept_.find(key);
 }
 
 std::span<const Kept> Ranking::best(const Group& group, std::uint64_t group_signature, const Call& call,
                                     const model::Charges& charges) {
     const Key key = key_of(group, group_signature, call);
     if (const std::vector<Kept>* kept = kept_.find(key)) return *kept;
-    if (shared_ != nullptr) {
-        const std::lock_guard lock(shared_->mutex);
-        if (const std::vector<Kept>* kept = shared_->known.find(key)) return *kept;
-    }
+    if (const std::vector<Kept>* kept = fresh_.find(key)) return *kept;
+    if (const std::vector<Kept>* kept = recall(key)) return *kept;
+    std::vector<Kept> all;
+    for (const Candidate& each : of(group, group_signature, call, charges).candidates)
+        all.push_back({each.algorithm, each.tuning});
+    fresh_.add(key, all);
     const std::vector<Kept>* kept = fresh_.find(key);
-    if (kept == nullptr) {
-        std::vector<Kept> all;
-        for (const Candidate& each : of(group, group_signature, call, charges).candidates)
-            all.push_back({each.algorithm, each.tuning});
-        fresh_.add(key, all);
-        kept = fresh_.find(key);
-        if (shared_ != nullptr) {
-            const std::lock_guard lock(shared_->mutex);
-            shared_->known.add(key, all);
-        }
+    if (kept == nullptr) return {};
+    if (shared_ != nullptr) {
+        KeptChoices one;
+        one.add(key, all);
+        shared_->note(note_of(key), one.to_text());
     }
-    return kept == nullptr ? std::span<const Kept>{} : *kept;
+    return *kept;
 }
 
 const Ranked& Ranking::of(const Group& group, std::uint64_t group_signature, const Call& call,

@@ -3,10 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,22 +22,13 @@ struct Ranked {
 // key, so that it does not matter which call came first.
 [[nodiscard]] Ranked rank_candidates(const Group& group, const Call& call, const model::Charges& charges);
 
-// What the worlds of one process have chosen by the same parameters. From several threads.
-struct SharedChoices {
-    std::mutex mutex;
-    KeptChoices known;
-};
-// By the parameters' text; stays as long as a world holds it.
-[[nodiscard]] std::shared_ptr<SharedChoices> shared_choices(const std::string& parameters);
-
 // Ranked candidates, kept by what they depend on. A hit costs some 100 ns.
 class Ranking {
 public:
     // What earlier jobs chose by the same parameters.
     void remember(KeptChoices kept) { kept_ = std::move(kept); }
-    // Where thousands of ranks are worlds of one process one of them ranks for all: 1,024 of them each took 50 ms for
-    // the schedule of an allreduce.
-    void share(std::shared_ptr<SharedChoices> with) { shared_ = std::move(with); }
+    // In virtual time one rank ranks for all: 1,024 of them each took 50 ms for the schedule of an allreduce.
+    void share(transport::Transport& transport) { shared_ = &transport; }
     // What they did not.
     [[nodiscard]] const KeptChoices& fresh() const { return fresh_; }
 
@@ -60,7 +48,9 @@ private:
 
     std::map<Key, Ranked> known_;
     KeptChoices kept_, fresh_;
-    std::shared_ptr<SharedChoices> shared_;
+    [[nodiscard]] const std::vector<Kept>* recall(const Key& key);
+
+    transport::Transport* shared_ = nullptr;
 };
 
 }  // namespace loom::coll

@@ -11,7 +11,6 @@
 #include "loom/base/file.hpp"
 #include "loom/base/settings.hpp"
 #include "loom/coll/order.hpp"
-#include "loom/model/parameters.hpp"
 #include "loom/transport/open.hpp"
 
 namespace loom::coll {
@@ -62,21 +61,16 @@ void compare_settings(transport::Bootstrap& bootstrap) {
     for (const Setting each : switches) bootstrap.put(settings::name(each), is_on(each) ? "1" : "0");
     bootstrap.put("coll.order", digest(ordered_ranks(bootstrap.size())));
     bootstrap.fence();
-    const auto differ = [](std::uint32_t rank, const std::string& what) {
-        throw UsageError("rank 0 and rank " + std::to_string(rank) + " have different " + what +
+    const auto differ = [](Rank rank, const std::string& what) {
+        throw UsageError("rank 0 and rank " + std::to_string(rank.value) + " have different " + what +
                          ": it must be the same on all ranks (does the launcher pass it to all hosts?)");
     };
-    const std::string first_rules = bootstrap.get(Rank{0}, "coll.rules");
-    const std::string first_order = bootstrap.get(Rank{0}, "coll.order");
-    for (std::uint32_t rank = 1; rank < bootstrap.size(); ++rank) {
-        const std::string its = bootstrap.get(Rank{rank}, "coll.rules");
-        if (its != first_rules) differ(rank, "LOOM_COLL ('" + first_rules + "' and '" + its + "')");
-        for (const Setting each : switches)
-            if (const char* name = settings::name(each);
-                bootstrap.get(Rank{rank}, name) != bootstrap.get(Rank{0}, name))
-                differ(rank, name);
-        if (bootstrap.get(Rank{rank}, "coll.order") != first_order) differ(rank, "LOOM_RANK_ORDER");
-    }
+    if (const auto rank = bootstrap.first_unlike("coll.rules"))
+        differ(*rank, "LOOM_COLL ('" + bootstrap.get(Rank{0}, "coll.rules") + "' and '" +
+                          bootstrap.get(*rank, "coll.rules") + "')");
+    for (const Setting each : switches)
+        if (const auto rank = bootstrap.first_unlike(settings::name(each))) differ(*rank, settings::name(each));
+    if (const auto rank = bootstrap.first_unlike("coll.order")) differ(*rank, "LOOM_RANK_ORDER");
 }
 
 Parameters agree_on_all(transport::Transport& transport, transport::Bootstrap* bootstrap) {
@@ -93,7 +87,7 @@ World::State::State(transport::Transport& given, transport::Bootstrap* start)
       parameters(agree_on_all(given, start)),
       engine(given) {
     ranking.remember(agree_choices(transport, parameters));
-    if (waiting == transport::Waiting::block) ranking.share(shared_choices(model::to_text(parameters.charges)));
+    ranking.share(transport);
     engine.reclaim = [](Execution& execution) { execution.prepared().communicator.put_back(execution); };
     const auto hosts = transport.hosts();
     const auto here = std::count(hosts.begin(), hosts.end(), hosts[transport.rank().value]);

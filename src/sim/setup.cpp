@@ -301,6 +301,7 @@ Network Setup::whole_network() const {
 
 std::unique_ptr<Setup> set_up(Scenario scenario, Traffic traffic) {
     auto setup = std::make_unique<Setup>();
+    const std::vector<std::string> unused = describe(unused_lines(scenario, traffic));  // its fabric moves on
     setup->title = scenario.title;
     setup->level = scenario.level;
     setup->options = scenario.options;
@@ -318,7 +319,7 @@ std::unique_ptr<Setup> set_up(Scenario scenario, Traffic traffic) {
     if (traffic == Traffic::programs) find_faults(scenario, *setup);
     if (scenario.level != Level::message)
         for (const PortName& name : scenario.watch) setup->watch.push_back(port_called(name, setup->fabric));
-    append(setup->remarks, describe(unused_lines(scenario, traffic)));
+    append(setup->remarks, unused);
     return setup;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loom/base/error.hpp"
+#include "loom/twin/run.hpp"
 
 namespace loom::twin {
 
@@ -60,18 +61,23 @@ private:
     std::uint64_t received_ = 0;  // the receiver's
 };
 
+void add_hosts(sim::Network& network, std::span<const BackgroundFlow> background) {
+    for (const BackgroundFlow& plan : background) {
+        network.placement.hosts.push_back(plan.from);
+        network.placement.hosts.push_back(plan.to);
+    }
+}
+
 class WithBackground final : public sim::LiveSimulation, private sim::Programs {
 public:
     WithBackground(std::span<const BackgroundFlow> background, sim::Level level, sim::Network network,
                    std::uint32_t ranks, sim::Programs& programs, const sim::Options& options)
         : ranks_(ranks), programs_(programs), plans_(background.begin(), background.end()), mine_(ranks) {
         network.placement.hosts.resize(ranks);
+        add_hosts(network, plans_);
         flows_.reserve(plans_.size());
-        for (const BackgroundFlow& plan : plans_) {
-            flows_.emplace_back(plan, Rank{static_cast<std::uint32_t>(network.placement.hosts.size())});
-            network.placement.hosts.push_back(plan.from);
-            network.placement.hosts.push_back(plan.to);
-        }
+        for (const BackgroundFlow& plan : plans_)
+            flows_.emplace_back(plan, Rank{ranks + 2 * static_cast<std::uint32_t>(flows_.size())});
         const auto all = static_cast<std::uint32_t>(network.placement.hosts.size());
         inner_ = sim::make_live_simulation(level, network, all, *this, options);
     }
@@ -181,6 +187,12 @@ std::unique_ptr<sim::LiveSimulation> make_simulation_with(std::span<const Backgr
     if (level == sim::Level::message)
         throw UsageError("background traffic needs links, which the message level does not have");
     return std::make_unique<WithBackground>(background, level, std::move(network), ranks, programs, options);
+}
+
+sim::Network whole_network(const Options& options) {
+    sim::Network network = options.network;
+    add_hosts(network, options.background);
+    return network;
 }
 
 }  // namespace loom::twin

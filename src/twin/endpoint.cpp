@@ -206,6 +206,14 @@ bool Endpoint::work(LocalWork kind, std::uint64_t amount, Message& message) {
     return false;
 }
 
+void Endpoint::note(std::string_view key, std::string_view text) {
+    job_.notes().add(key, text);
+}
+
+std::optional<std::string> Endpoint::recall(std::string_view key) {
+    return job_.notes().find(key);
+}
+
 std::optional<std::string> Endpoint::parameters_text() const {
     return job_.parameters();
 }

@@ -101,6 +101,8 @@ public:
     [[nodiscard]] bool charges_work() const override { return true; }
     [[nodiscard]] bool work(transport::LocalWork kind, std::uint64_t amount, transport::Message& message) override;
     [[nodiscard]] std::optional<std::string> parameters_text() const override;
+    void note(std::string_view key, std::string_view text) override;
+    [[nodiscard]] std::optional<std::string> recall(std::string_view key) override;
     [[nodiscard]] bool names_operations() const override { return true; }
     void operation_begins(const transport::OperationName& operation) override;
     void operation_ends(transport::Tag first) override;

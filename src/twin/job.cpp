@@ -227,7 +227,7 @@ void Job::control() {
     }
 }
 
-Result Job::run() {
+Result Job::play() {
     control();
     Result result;
     result.state = advance(std::min(options_.until.value_or(never), options_.give_up));
@@ -251,8 +251,17 @@ Result Job::run() {
     }
     if (options_.timeline_events != 0) result.timeline = timeline(result.finish == never ? now : result.finish);
     stop_all();
+    return result;
+}
+
+void Job::throw_first_loss() const {
     for (const Loss& loss : losses_)
         if (loss.why) std::rethrow_exception(loss.why);
+}
+
+Result Job::run() {
+    Result result = play();
+    throw_first_loss();
     return result;
 }
 

@@ -15,6 +15,7 @@
 #include "loom/twin/run.hpp"
 #include "twin/endpoint.hpp"
 #include "twin/faults.hpp"
+#include "twin/notes.hpp"
 
 namespace loom::twin {
 
@@ -27,6 +28,11 @@ public:
     Job(const Options& options, Body body);
     ~Job() override;
 
+    // To the end, with or without losses.
+    Result play();
+    // What the first rank threw, if one did.
+    void throw_first_loss() const;
+    // Both.
     Result run();
     [[nodiscard]] sim::LiveSimulation& simulation() { return *simulation_; }
 
@@ -48,6 +54,7 @@ public:
     // What its computation is multiplied with.
     [[nodiscard]] double slowness(Rank rank) const { return slowness_[rank.value]; }
     [[nodiscard]] const std::string& parameters() const { return parameters_; }
+    [[nodiscard]] Notes& notes() { return notes_; }
     // Of a timeline.
     [[nodiscard]] std::size_t events_of_each() const;
     // Plays on, faults and news of losses included; as Simulation::advance.
@@ -81,6 +88,7 @@ private:
     std::vector<std::uint32_t> hosts_;
     std::vector<double> slowness_;  // by rank
     std::string parameters_;
+    Notes notes_;
     std::vector<std::unique_ptr<Endpoint>> endpoints_;
     std::unique_ptr<sim::LiveSimulation> simulation_;
     std::optional<sim::Recorder> recorder_;

@@ -188,5 +188,23 @@ TEST(Run, WhatMakesNoSenseIsRefused) {
     EXPECT_THROW(run(options, nothing), UsageError);  // no fabric
 }
 
+TEST(Notes, WhatOneRankLeavesAnotherFinds) {
+    Options options;
+    options.ranks = 3;
+    std::vector<std::optional<std::string>> found(3);
+    const Result result = run(options, [&](transport::Transport& mine) {
+        const std::uint32_t rank = mine.rank().value;
+        if (rank == 0) mine.note("key", "first");
+        compute(microseconds(1 + rank));
+        found[rank] = mine.recall("key");
+        mine.note("key", "later");
+        if (rank == 2) found[0] = mine.recall("key");
+        EXPECT_EQ(mine.recall("another"), std::nullopt);
+    });
+
+    EXPECT_EQ(found, (std::vector<std::optional<std::string>>(3, "first")));
+    EXPECT_EQ(result.finish, microseconds(3));
+}
+
 }  // namespace
 }  // namespace loom::twin

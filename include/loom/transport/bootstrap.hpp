@@ -35,6 +35,15 @@ public:
     virtual void fence() = 0;
     [[nodiscard]] virtual std::string get(Rank of, std::string_view key) = 0;
 
+    // The first rank that put something else under `key` than rank 0. Cost: a get of every rank; less where one process
+    // has them all.
+    [[nodiscard]] virtual std::optional<Rank> first_unlike(std::string_view key) {
+        const std::string first = get(Rank{0}, key);
+        for (std::uint32_t rank = 1; rank < size(); ++rank)
+            if (get(Rank{rank}, key) != first) return Rank{rank};
+        return {};
+    }
+
     // A rank of which the launcher says that it ended without being finished; of several each call answers another,
     // until all were named (PMIx and MPI name the first alone). Cheap enough for every millisecond.
     [[nodiscard]] virtual std::optional<Rank> lost() { return {}; }

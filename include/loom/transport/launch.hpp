@@ -18,6 +18,7 @@ enum class RankOutput : std::uint8_t {
     inherit,   // our own standard output and standard error, untouched
     tagged,    // the same, whole lines, each behind "[RANK] "
     on_error,  // both to our standard error
+    handed,    // whole lines to Launch::print
 };
 
 // Ranks to cores: in blocks, rank i on the (i * cores / ranks)th of ours, so that neighbours share a core and its
@@ -40,7 +41,8 @@ struct Launch {
 
     Binding bind = Binding::crowded;
     RankOutput output = RankOutput::inherit;
-    std::optional<std::chrono::milliseconds> timeout;  // for the whole job
+    std::function<void(Rank, bool error, const std::string& lines)> print;  // of RankOutput::handed
+    std::optional<std::chrono::milliseconds> timeout;                       // for the whole job
     // What the others get, once a rank has failed or we were told to stop, before they are terminated; a second later
     // they are killed.
     std::chrono::milliseconds grace{5000};

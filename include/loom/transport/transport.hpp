@@ -128,6 +128,11 @@ public:
     // it, the same on every rank.
     [[nodiscard]] virtual std::optional<std::string> parameters_text() const { return {}; }
 
+    // Also of those: notes that ranks leave for each other outside of virtual time, so that what all would work out
+    // alike one works out for all. Text of some kilobytes; a note may be forgotten. Elsewhere nobody finds any.
+    virtual void note(std::string_view /*key*/, std::string_view /*text*/) {}
+    [[nodiscard]] virtual std::optional<std::string> recall(std::string_view /*key*/) { return {}; }
+
     // Of transports that tell who waited for whom; the same as long as the transport lives. Where it is false nobody
     // calls the next two. An operation may be inside another's tags: the later `first` counts. What has no name begins
     // again and again, and never ends.

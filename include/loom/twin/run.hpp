@@ -98,6 +98,9 @@ struct Result {
     std::optional<sim::Recording> recording;
 };
 
+// The network with the two ranks of each background flow behind the job's: what look_at has to do with.
+[[nodiscard]] sim::Network whole_network(const Options& options);
+
 // Runs `body` once for each rank, each as a fibre of this process with its own transport, named "twin". A body must
 // not block other than by its transport, and ranks share the memory of the process: its globals are one rank's like
 // another's. Deterministic: the same program, options and seed give the same answer, bit by bit, for any number of

@@ -84,6 +84,7 @@ private:
 // What a rank prints, on its way to us.
 struct Stream {
     Descriptor from;
+    Rank rank;
     int to = -1;
     Tagger tagger;
 };
@@ -219,7 +220,8 @@ int Job::input_of(std::uint32_t rank, std::vector<Descriptor>& theirs) {
 int Job::stream(std::uint32_t rank, int to, std::vector<Descriptor>& theirs) {
     Pipe pipe = make_pipe();
     fcntl(pipe.read.number(), F_SETFL, O_NONBLOCK);
-    streams_.push_back(std::make_unique<Stream>(Stream{std::move(pipe.read), to, Tagger(Rank{rank})}));
+    const Tagger tagger = launch_.output == RankOutput::tagged ? Tagger(Rank{rank}) : Tagger();
+    streams_.push_back(std::make_unique<Stream>(Stream{std::move(pipe.read), Rank{rank}, to, tagger}));
     theirs.push_back(std::move(pipe.write));
     return theirs.back().number();
 }
@@ -244,7 +246,7 @@ void Job::start_rank(std::uint32_t number, const std::vector<int>& cores) {
     start.environment.insert(start.environment.end(), launch_.environment.begin(), launch_.environment.end());
     if (!libraries_.empty()) start.environment.emplace_back(settings::name(Setting::libraries), libraries_);
     start.input = input_of(number, theirs);
-    if (launch_.output == RankOutput::tagged) {
+    if (launch_.output == RankOutput::tagged || launch_.output == RankOutput::handed) {
         start.output = stream(number, STDOUT_FILENO, theirs);
         start.error = stream(number, STDERR_FILENO, theirs);
     } else if (launch_.output == RankOutput::on_error) {
@@ -456,6 +458,10 @@ bool Job::copy_output(Stream& stream) {
 
 // That nobody reads is somebody's wish; that it cannot be written is not.
 bool Job::print(const Stream& stream, const std::string& text) {
+    if (launch_.output == RankOutput::handed) {
+        if (!text.empty()) launch_.print(stream.rank, stream.to == STDERR_FILENO, text);
+        return true;
+    }
     if (write_all(stream.to, text)) return true;
     if (errno != EPIPE && !outcome_.output_lost) {
         outcome_.output_lost = true;
@@ -483,6 +489,7 @@ void check(const Launch& job) {
     if (job.ranks == 0 || job.ranks > Launch::most_ranks)
         throw UsageError(std::to_string(job.ranks) + " ranks: expected 1 to " + std::to_string(Launch::most_ranks));
     if (job.program.empty() != static_cast<bool>(job.body)) throw UsageError("expected a program to run");
+    if (job.output == RankOutput::handed && !job.print) throw UsageError("expected somebody to hand the output to");
 }
 
 }  // namespace

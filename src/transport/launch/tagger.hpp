@@ -10,6 +10,8 @@ namespace loom::transport::launching {
 
 class Tagger {
 public:
+    // Without a tag: whole lines as they are.
+    Tagger() = default;
     explicit Tagger(Rank rank) : tag_("[" + std::to_string(rank.value) + "] ") {}
 
     // What can be printed now: the lines that are whole, and what has grown too long to wait for its end.

@@ -20,9 +20,12 @@ public:
     // Takes virtual time: as many messages of no bytes as a dissemination has.
     void fence() override;
     [[nodiscard]] std::string get(Rank of, std::string_view key) override;
+    [[nodiscard]] std::optional<Rank> first_unlike(std::string_view key) override;
     void finished() override { client_.finished(); }
 
 private:
+    void write_key(std::string_view key);
+
     Client& client_;
     transport::Values values_;
 };

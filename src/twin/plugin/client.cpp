@@ -26,7 +26,9 @@ std::int64_t processor_nanoseconds() {
     return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-[[noreturn]] void fail_stopped() {
+[[noreturn]] void fail_stopped(const Slot& slot) {
+    if (slot.stopped.load(std::memory_order_relaxed) == Slot::killed)
+        throw Error("a fault of the scenario has taken this rank");
     throw Error("the job came to no end, or its simulation failed: see what loom twin run says");
 }
 
@@ -124,7 +126,7 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     if (!lock) throw UsageError("two threads of a rank use Loomband at once, which virtual time does not know");
     if (over_) throw Error("this rank has closed its world");
     if (getpid() != process_) throw UsageError("a process that a rank forked has no rank of its own");
-    if (slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
+    if (slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped(*slot_);
     count_processor_time();
     put(slot_->question, what, arguments);
     slot_->ahead = std::exchange(ahead_, 0);
@@ -133,7 +135,7 @@ const Slot& Client::ask(Ask what, std::initializer_list<std::uint64_t> arguments
     if (header_->processor > 0) processor_since_ = processor_nanoseconds();
     ends_.insert(ends_.end(), slot_->end, slot_->end + std::min(slot_->ends, Slot::most_ends));
     // Behind the last answer the simulation may be over.
-    if (what != Ask::finished && slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped();
+    if (what != Ask::finished && slot_->stopped.load(std::memory_order_acquire) != 0) fail_stopped(*slot_);
     return *slot_;
 }
 

@@ -109,6 +109,21 @@ std::optional<std::string> TwinTransport::parameters_text() const {
     return std::string(header.parameters, strnlen(header.parameters, sizeof header.parameters));
 }
 
+void TwinTransport::note(std::string_view key, std::string_view text) {
+    if (key.size() + text.size() > Slot::most_text) return;
+    std::memcpy(client_.slot().text, key.data(), key.size());
+    std::memcpy(client_.slot().text + key.size(), text.data(), text.size());
+    client_.ask(Ask::note, {key.size(), text.size()});
+}
+
+std::optional<std::string> TwinTransport::recall(std::string_view key) {
+    if (key.size() > Slot::most_text) return {};
+    std::memcpy(client_.slot().text, key.data(), key.size());
+    const Slot& answer = client_.ask(Ask::recall, {key.size()});
+    if (answer.answers[0] == 0) return {};
+    return std::string(answer.text, std::min<std::size_t>(answer.answers[1], Slot::most_text));
+}
+
 std::optional<Rank> TwinTransport::lost() const {
     if (client_.slot().any_lost == 0) return {};
     return Rank{client_.slot().first_lost};

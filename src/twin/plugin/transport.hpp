@@ -43,6 +43,8 @@ public:
     [[nodiscard]] bool charges_work() const override { return true; }
     [[nodiscard]] bool work(transport::LocalWork kind, std::uint64_t amount, transport::Message& message) override;
     [[nodiscard]] std::optional<std::string> parameters_text() const override;
+    void note(std::string_view key, std::string_view text) override;
+    [[nodiscard]] std::optional<std::string> recall(std::string_view key) override;
     [[nodiscard]] std::optional<Rank> lost() const override;
     [[nodiscard]] bool is_lost(Rank who) const override;
     [[nodiscard]] std::string_view lost_why() const override { return "it ended"; }

@@ -58,7 +58,7 @@ void Server::run() {
             if (finished_) return;
         }
     } catch (const Stopped&) {
-        slot_.stopped.store(1, std::memory_order_release);
+        slot_.stopped.store(endpoint_.counts().killed ? Slot::killed : Slot::no_end, std::memory_order_release);
         give_turn(slot_, Turn::program);
         throw;
     }
@@ -111,6 +111,12 @@ void Server::serve(const Question& question) {
             return fence(question);
         case Ask::get:
             return give_value(question);
+        case Ask::unlike:
+            return compare_values();
+        case Ask::note:
+            return add_note(question);
+        case Ask::recall:
+            return give_note(question);
         case Ask::finished:
             finished_ = true;
             return;
@@ -196,7 +202,8 @@ void Server::fence(const Question& question) {
     put_so_far_.append(slot_.text, bytes);
     if (question.arguments[1] == 0) return;  // more of it comes
     const std::uint32_t ranks = endpoint_.size(), me = endpoint_.rank().value;
-    transport::unpack(put_so_far_, values_[me]);
+    transport::unpack(put_so_far_, values_.of[me]);
+    values_.unlike.clear();
     put_so_far_.clear();
     for (std::uint32_t distance = 1; distance < ranks; distance *= 2) {
         bool here = false;
@@ -216,11 +223,44 @@ void Server::fence(const Question& question) {
     }
 }
 
+std::string Server::key_in_text() const {
+    return {slot_.text, strnlen(slot_.text, Slot::most_text)};
+}
+
+void Server::compare_values() {
+    const std::string key = key_in_text();
+    const auto value = [&](const transport::Values& values) {
+        const auto found = values.find(key);
+        return found == values.end() ? std::string_view() : std::string_view(found->second);
+    };
+    const auto [known, is_new] = values_.unlike.try_emplace(key);
+    if (is_new)
+        for (std::uint32_t rank = 1; rank < values_.of.size() && !known->second; ++rank)
+            if (value(values_.of[rank]) != value(values_.of[0])) known->second = Rank{rank};
+    slot_.answers[0] = bit_of(known->second.has_value());
+    if (known->second) slot_.answers[1] = known->second->value;
+}
+
+void Server::add_note(const Question& question) {
+    const auto [key, text] = std::pair(question.arguments[0], question.arguments[1]);
+    if (key > Slot::most_text || text > Slot::most_text - key)
+        throw Error(fmt::format("rank {} leaves a note that is too long", endpoint_.rank().value));
+    endpoint_.note({slot_.text, key}, {slot_.text + key, text});
+}
+
+void Server::give_note(const Question& question) {
+    const auto note = endpoint_.recall({slot_.text, std::min<std::uint64_t>(question.arguments[0], Slot::most_text)});
+    slot_.answers[0] = bit_of(note.has_value());
+    if (!note) return;
+    slot_.answers[1] = std::min(note->size(), Slot::most_text);
+    std::memcpy(slot_.text, note->data(), slot_.answers[1]);
+}
+
 void Server::give_value(const Question& question) {
     const Rank of = rank_of(question.arguments[0]);
-    const std::string key(slot_.text, strnlen(slot_.text, Slot::most_text));
-    const auto found = values_[of.value].find(key);
-    slot_.answers[0] = bit_of(found != values_[of.value].end());
+    const transport::Values& its = values_.of[of.value];
+    const auto found = its.find(key_in_text());
+    slot_.answers[0] = bit_of(found != its.end());
     if (slot_.answers[0] == 0) return;
     const std::string& value = found->second;
     const std::uint64_t offset = std::min<std::uint64_t>(question.arguments[1], value.size());

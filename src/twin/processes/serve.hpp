@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,12 @@
 
 namespace loom::twin {
 
-// What all have put, by rank.
-using AllValues = std::vector<transport::Values>;
+// What all have put.
+struct AllValues {
+    std::vector<transport::Values> of;  // by rank
+    // By key, as long as nobody puts anything: every rank asks the same.
+    std::map<std::string, std::optional<Rank>, std::less<>> unlike;
+};
 
 // The body of the rank's fibre: returns once the process has ended and said before that it was finished, throws
 // RankLost when it ended otherwise, Error when it asks for nonsense.
@@ -44,6 +50,10 @@ private:
     void give_ends();
     void fence(const Question& question);
     void give_value(const Question& question);
+    void compare_values();
+    void add_note(const Question& question);
+    void give_note(const Question& question);
+    [[nodiscard]] std::string key_in_text() const;
     [[nodiscard]] Rank rank_of(std::uint64_t number) const;
     [[nodiscard]] Mirror& mirror(std::uint64_t theirs);
 

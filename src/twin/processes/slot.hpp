@@ -28,6 +28,9 @@ enum class Ask : std::uint32_t {
     fence,      // the values put so far are in `text`: bytes of them, and whether this is the last part
     get,        // of, offset; answers whether there is one, bytes in all and in this part of them in `text`
     finished,   // it needs nobody any more
+    unlike,     // a key in `text`; answers whether a rank put something else than rank 0, and which
+    note,       // bytes of the key and of what belongs to it, which follow each other in `text`
+    recall,     // bytes of the key in `text`; answers whether there is a note, and its bytes in `text`
 };
 
 struct Question {
@@ -40,9 +43,10 @@ struct alignas(64) Slot {
     static constexpr std::uint32_t most_posted = 32;
     static constexpr std::uint32_t most_ends = 64;
     static constexpr std::size_t most_text = 8192;
+    static constexpr std::uint32_t no_end = 1, killed = 2;  // a job without end or a failed simulation; a fault
 
     std::atomic<std::uint32_t> turn{0};
-    std::atomic<std::uint32_t> stopped{0};  // the job comes to no end, or is over: nobody answers any more
+    std::atomic<std::uint32_t> stopped{0};  // not 0: nobody answers any more, because of
     std::atomic<std::int64_t> now{0};       // virtual, ps; read at any time
     std::int64_t ahead = 0;                 // ps that the program has computed since its last turn, before it posted
     // Sends, receives, work and puts that were begun since, in their order; then what is to be answered.
@@ -63,7 +67,7 @@ struct alignas(64) Slot {
 
 // The whole file: this, then the slots.
 struct SlotsHeader {
-    static constexpr std::uint32_t current_version = 2;
+    static constexpr std::uint32_t current_version = 3;
     std::uint32_t version = current_version;
     std::uint32_t ranks = 0;
     std::int64_t look = 0;       // ps: what reading the clock costs

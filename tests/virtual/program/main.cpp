@@ -10,6 +10,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "loom/base/clock.hpp"
 #include "loom/coll/typed.hpp"
@@ -67,6 +68,33 @@ void dies(coll::World& world) {
     }
 }
 
+// From the first half of the ranks to the second, for a while.
+void stream(coll::World& world) {
+    const coll::Communicator comm = world.communicator();
+    const std::uint32_t half = comm.size() / 2, me = comm.rank().value;
+    std::vector<double> data(std::size_t{1} << 17);
+    for (int i = 0; i < 16; ++i) {
+        if (me < half) comm.send(std::span<const double>(data), Rank{me + half});
+        if (me >= half) comm.receive(std::span(data), Rank{me - half});
+    }
+    comm.barrier();
+    if (me == 0) std::printf("done\n");
+}
+
+// What it prints depends on which of two messages comes first, which no standard says.
+void first(coll::World& world) {
+    const coll::Communicator comm = world.communicator();
+    int value = 0, other = 0;
+    if (comm.rank() != Rank{2}) return comm.send(std::span<const int>(&value, 1), Rank{2});
+    auto from_0 = comm.ireceive(std::span(&value, 1), Rank{0});
+    auto from_1 = comm.ireceive(std::span(&other, 1), Rank{1});
+    int winner = -1;
+    while (winner < 0) winner = from_0.test() ? 0 : from_1.test() ? 1 : -1;
+    from_0.wait();
+    from_1.wait();
+    std::printf("rank %d was first\n", winner);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -77,6 +105,8 @@ int main(int argc, char** argv) try {
     if (what == "polls") polls_the_clock(*world);
     if (what == "circle") circle(*world);
     if (what == "dies") dies(*world);
+    if (what == "stream") stream(*world);
+    if (what == "first") first(*world);
     world->close();
     return 0;
 } catch (const loom::Error& error) {
