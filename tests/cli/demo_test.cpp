@@ -16,6 +16,22 @@ using loom::test::TemporaryFolder;
 using nlohmann::json;
 using testing::HasSubstr;
 
+// Of a build without the room twin there are no ranks.
+void expect_ranks_to_fare_better_with_ftree_and_the_manager(const json& object) {
+    const bool has_twin = loom_program("twin --help").exit_code == 0;
+    ASSERT_EQ(object.contains("ranks"), has_twin);
+    if (!has_twin) return;
+    const json& rows = object["ranks"];
+    ASSERT_EQ(rows.size(), 6u);
+    const auto finish = [&](std::size_t row) { return rows[row].at("finish_s").get<double>(); };
+    for (const std::size_t minhop : {0u, 2u, 4u}) EXPECT_LT(finish(minhop + 1), finish(minhop)) << rows;
+    for (const std::size_t engine : {0u, 1u}) {
+        EXPECT_GT(finish(engine + 2), 5 * finish(engine)) << rows;
+        EXPECT_LT(finish(engine + 4), finish(engine + 2) / 3) << rows;
+        EXPECT_GT(rows[engine + 4].at("changes").size(), 0u);
+    }
+}
+
 TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const TemporaryFolder folder;
     setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);  // where measured parameters would be kept
@@ -37,6 +53,8 @@ TEST(Demo, ShowsTheWholeAndWritesOnlyToItsFolder) {
     const std::string page = slurp(folder.path() / "demo" / "report.html");
     EXPECT_THAT(page, HasSubstr("A victim of congestion, and the manager"));
     EXPECT_THAT(page, HasSubstr("The other six together"));
+    expect_ranks_to_fare_better_with_ftree_and_the_manager(object);
+    EXPECT_EQ(page.find("1,728 ranks beside an incast") != std::string::npos, object.contains("ranks"));
     EXPECT_THAT(page, HasSubstr("A verbs program on two software HCAs"));
     EXPECT_EQ(object["verbs"].size(), 7u);
     const json& collective = object["collective"];

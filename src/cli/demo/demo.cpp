@@ -38,10 +38,8 @@ void demo_report(Demo& demo) {
     page.version = LOOM_VERSION;
     page.sections = demo.sections;
     write_file(demo.folder / "report.html", report::html_page(demo.damaged, demo.repaired, page));
-    demo.say(
-        "   Picture, checks, contention, the hottest links; the demo adds the curves of steps 2, 6 and 7 and the\n   "
-        "messages of step 8: {}\n",
-        (demo.folder / "report.html").string());
+    demo.say("   Picture, checks, contention, the hottest links, and what the steps before found: {}\n",
+             (demo.folder / "report.html").string());
 }
 
 namespace {
@@ -59,6 +57,9 @@ void run(const DemoOptions& options) {
     demo_break_and_repair(demo);
     demo_map_ranks(demo);
     demo_victim(demo);
+#ifdef LOOM_HAS_TWIN
+    demo_ranks(demo);
+#endif
     demo_verbs(demo);
     demo_collective(demo);
     demo_report(demo);

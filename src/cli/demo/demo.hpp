@@ -55,6 +55,7 @@ void demo_route_twice(Demo& demo);
 void demo_break_and_repair(Demo& demo);
 void demo_map_ranks(Demo& demo);
 void demo_victim(Demo& demo);
+void demo_ranks(Demo& demo);  // where the room twin is
 void demo_verbs(Demo& demo);
 void demo_collective(Demo& demo);
 void demo_report(Demo& demo);
