@@ -37,6 +37,31 @@ END
 user=$folder/user/a/build/user
 test "$("$folder/bin/loom" run -n 2 "$user")" = "2 ranks"
 test "$("$user")" = "1 ranks"
+# Ranks in virtual time, where the room twin was built.
+if grep -q loom::twin "$folder"/lib*/cmake/Loomband/LoombandTargets.cmake; then
+  sed -i 's/loom::coll/loom::twin &/' "$folder/user/CMakeLists.txt"
+  cat > "$folder/user/main.cpp" <<'END'
+#include <cstdio>
+#include <loom/coll/typed.hpp>
+#include <loom/twin/run.hpp>
+int main() {
+    loom::twin::Options options;
+    options.ranks = 100;
+    int all = 0;
+    loom::twin::run(options, [&](loom::transport::Transport& transport) {
+        loom::coll::World world(transport, nullptr);
+        int one = 1, sum = 0;
+        world.communicator().allreduce(one, sum, std::plus<>{});
+        if (world.rank() == loom::Rank{0}) all = sum;
+    });
+    std::printf("%d ranks\n", all);
+}
+END
+  "$cmake" -G Ninja -S "$folder/user" -B "$folder/user/twin" -DCMAKE_PREFIX_PATH="$folder" -DCMAKE_CXX_FLAGS="$(sed -n 's/^LOOM_SANITIZE:STRING=\(..*\)/-fsanitize=\1/p' "$build/CMakeCache.txt")" >/dev/null
+  "$cmake" --build "$folder/user/twin" >/dev/null
+  test "$("$folder/user/twin/user")" = "100 ranks"
+  test "$("$folder/bin/loom" twin run -q -n 3 "$user")" = "3 ranks"
+fi
 # Plug-ins, too, whoever starts the ranks.
 test "$(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun.openmpi --oversubscribe -n 2 "$user")" = "2 ranks"
 # The installation has moved: the program's run path leads nowhere, but `loom run` tells ranks where its libraries are.
