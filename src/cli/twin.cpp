@@ -9,6 +9,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/routed.hpp"
+#include "cli/twin_mpi.hpp"
 #include "cli/twin_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -33,6 +34,7 @@ struct Options {
     std::uint32_t per_host = 0;
     bool tag = false;
     double timeout = 0;
+    TwinMpi mpi;
 };
 
 sim::Level level_of(const Options& options) {
@@ -103,6 +105,21 @@ void check(const Options& options) {
     check_outputs({{"--trace", options.trace}, {"--plot", options.plot}, {"--page", options.page}}, options.common);
 }
 
+using Played = TwinMpiPlayed;
+
+Played play(const Options& options, twin::Options& run, const std::function<void(sim::Simulation&)>& look_at) {
+    if (options.mpi.on) {
+        if (options.processes.processor > 0)
+            run.computing = {.how = twin::Computing::How::measured, .factor = options.processes.processor};
+        return play_mpi(options.mpi, run, options.processes.launch.program, options.common.json, look_at);
+    }
+    if (options.ranks > transport::Launch::most_ranks)
+        throw UsageError(
+            fmt::format("{} ranks: at most {} are processes", options.ranks, transport::Launch::most_ranks));
+    twin::ProcessResult played = twin::run(run, options.processes, look_at);
+    return {std::move(played.result), played.outcome.exit_code(), played.outcome.seconds};
+}
+
 int run(Options& options) {
     check(options);
     twin::Options run;
@@ -129,9 +146,10 @@ int run(Options& options) {
     constexpr std::size_t events = 4'000'000;
     if (!options.trace.empty() || !options.plot.empty() || !options.page.empty()) run.timeline_events = events;
     sim::LinkAnswers links;
-    const twin::ProcessResult result = twin::run(run, options.processes, [&](sim::Simulation& simulation) {
+    const auto look_at = [&](sim::Simulation& simulation) {
         if (run.level != sim::Level::message) links = sim::look_at_links(run.network, run.simulation, simulation);
-    });
+    };
+    const Played result = play(options, run, look_at);
     const std::string computation =
         options.processes.processor > 0 ? fmt::format("measured, times {}", options.processes.processor) : "declared";
     const TwinAnswers answers{.options = run,
@@ -139,17 +157,17 @@ int run(Options& options) {
                               .links = links,
                               .title = fmt::format("{}", fmt::join(job.program, " ")),
                               .computation = computation,
-                              .wall_seconds = result.outcome.seconds,
+                              .wall_seconds = result.seconds,
                               .remarks = {}};
     write_files(options, answers, routed);
     if (options.common.json) {
         nlohmann::ordered_json object = twin_json(answers);
-        object["exit_code"] = result.outcome.exit_code();
+        object["exit_code"] = result.exit_code;
         print_json(object);
     } else {
         print(answers, options.common.quiet);
     }
-    if (const int code = result.outcome.exit_code(); code != 0) return code;
+    if (result.exit_code != 0) return result.exit_code;
     return result.result.state == sim::State::finished ? 0 : 1;
 }
 
@@ -157,7 +175,7 @@ void add_options(CLI::App& app, Options& options) {
     transport::Launch& job = options.processes.launch;
     app.add_option("PROGRAM", job.program, "The program and its arguments, which are its own from here on")->required();
     app.add_option("-n,--ranks", options.ranks, "How many")
-        ->check(whole_number(1, transport::Launch::most_ranks))
+        ->check(whole_number(1, 1 << 20))
         ->type_name("N")
         ->capture_default_str();
     app.add_option("--fabric", options.fabric,
@@ -194,6 +212,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--timeout", options.timeout, "Stop everything after so many seconds of the machine; exit code 124")
         ->check(real_number(0.001, 1e6))
         ->type_name("S");
+    add_twin_mpi_options(app, options.mpi);
     add_common(app, options.common);
 }
 
@@ -219,6 +238,7 @@ void add_twin(CLI::App& program, int& exit_code) {
         "  loom fabric new kary 4 3 -o tree.json\n"
         "  loom twin run -n 64 --fabric tree.json --engine ftree --place random ./allreduce");
     app->callback([options, &exit_code] { exit_code = run(*options); });
+    add_twin_cc(*twin, exit_code);
 }
 
 }  // namespace loom::cli
