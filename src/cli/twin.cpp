@@ -109,8 +109,10 @@ using Played = TwinMpiPlayed;
 
 Played play(const Options& options, twin::Options& run, const std::function<void(sim::Simulation&)>& look_at) {
     if (options.mpi.on) {
-        if (options.processes.processor > 0)
-            run.computing = {.how = twin::Computing::How::measured, .factor = options.processes.processor};
+        if (options.processes.processor > 0) {
+            run.computing.how = twin::Computing::How::measured;
+            run.computing.factor = options.processes.processor;
+        }
         return play_mpi(options.mpi, run, options.processes.launch.program, options.common.json, look_at);
     }
     if (options.ranks > transport::Launch::most_ranks)

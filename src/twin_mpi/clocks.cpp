@@ -43,7 +43,7 @@ Time now() {
     return without_exceptions([] { return loom::now(); });
 }
 
-void sleep_for(Time duration) {
+void sleep_virtually(Time duration) {
     without_exceptions([&] {
         loom::sleep_for(duration);
         return true;
@@ -97,18 +97,18 @@ int loom_twin_nanosleep(const timespec* duration, timespec* left) {
         errno = EINVAL;
         return -1;
     }
-    sleep_for(Time{std::int64_t{std::min(duration->tv_sec, most)} * ps_a_second + duration->tv_nsec * 1000});
+    sleep_virtually(Time{std::int64_t{std::min(duration->tv_sec, most)} * ps_a_second + duration->tv_nsec * 1000});
     if (left != nullptr) *left = {};
     return 0;
 }
 
 int loom_twin_usleep(useconds_t duration) {
-    sleep_for(loom::microseconds(duration));
+    sleep_virtually(loom::microseconds(duration));
     return 0;
 }
 
 unsigned loom_twin_sleep(unsigned duration) {
-    sleep_for(loom::milliseconds(std::int64_t{duration} * 1000));
+    sleep_virtually(loom::milliseconds(std::int64_t{duration} * 1000));
     return 0;
 }
 

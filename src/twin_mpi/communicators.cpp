@@ -25,8 +25,10 @@ void run(Process& me, const Comm& comm, const coll::Call& call, const coll::Buff
 std::uint32_t agree_on_context(Process& me, const Comm& comm) {
     std::uint32_t mine = me.next_context, highest = 0;
     const coll::Reduction* const maximum = mpi::kernel(mpi::Arithmetic::max, mpi::Scalar::u32);
-    run(me, comm, {.what = coll::Collective::allreduce, .bytes = sizeof mine, .element = sizeof mine},
-        {reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(&highest)}, maximum);
+    coll::Call call;
+    call.what = coll::Collective::allreduce;
+    call.bytes = call.element = sizeof mine;
+    run(me, comm, call, {reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(&highest)}, maximum);
     me.next_context = highest + 1;
     require(highest < coll::Communicator::contexts, MPI_ERR_OTHER, "there are too many communicators");
     return highest;
@@ -55,8 +57,10 @@ MPI_Comm split(Process& me, const Comm& comm, int colour, int key) {
     require(colour >= 0 || colour == MPI_UNDEFINED, MPI_ERR_ARG, "the colour is negative");
     const Colour mine{colour, key, me.next_context};
     std::vector<Colour> all(comm.size());
-    run(me, comm, {.what = coll::Collective::allgather, .bytes = sizeof mine},
-        {reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(all.data())}, nullptr);
+    coll::Call call;
+    call.what = coll::Collective::allgather;
+    call.bytes = sizeof mine;
+    run(me, comm, call, {reinterpret_cast<const std::byte*>(&mine), reinterpret_cast<std::byte*>(all.data())}, nullptr);
     std::uint32_t context = 0;
     for (const Colour& each : all) context = std::max(context, each.context);
     me.next_context = context + 1;
@@ -212,7 +216,7 @@ int MPI_Cartdim_get(MPI_Comm comm, int* count) {
 
 int MPI_Cart_get(MPI_Comm comm, int most, int* dims, int* periods, int* coords) {
     return guarded("MPI_Cart_get", comm, [&](Process& me) {
-        const coll::Grid& grid = grid_of(me.comm(comm));
+        const loom::coll::Grid& grid = grid_of(me.comm(comm));
         const std::vector<int> mine = coords_of(grid, me.comm(comm).rank());
         for (std::size_t i = 0;
              i < std::min<std::size_t>(grid.dims.size(), static_cast<std::size_t>(std::max(0, most))); ++i) {
@@ -225,7 +229,7 @@ int MPI_Cart_get(MPI_Comm comm, int most, int* dims, int* periods, int* coords) 
 
 int MPI_Cart_rank(MPI_Comm comm, const int* coords, int* rank) {
     return guarded("MPI_Cart_rank", comm, [&](Process& me) {
-        const coll::Grid& grid = grid_of(me.comm(comm));
+        const loom::coll::Grid& grid = grid_of(me.comm(comm));
         *rank = rank_at(grid, {coords, coords + grid.dims.size()});
         require(*rank != MPI_PROC_NULL, MPI_ERR_ARG, "the coordinates are outside of the grid");
     });
@@ -244,7 +248,7 @@ int MPI_Cart_coords(MPI_Comm comm, int rank, int most, int* coords) {
 int MPI_Cart_shift(MPI_Comm comm, int direction, int steps, int* source, int* dest) {
     return guarded("MPI_Cart_shift", comm, [&](Process& me) {
         const Comm& with = me.comm(comm);
-        const coll::Grid& grid = grid_of(with);
+        const loom::coll::Grid& grid = grid_of(with);
         require(direction >= 0 && static_cast<std::size_t>(direction) < grid.dims.size(), MPI_ERR_DIMS,
                 "there is no such dimension");
         std::vector<int> to = coords_of(grid, with.rank()), from = to;

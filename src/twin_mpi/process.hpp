@@ -22,7 +22,7 @@ namespace loom::twin_mpi {
 // A call that MPI calls erroneous.
 class Failure : public Error {
 public:
-    Failure(int code, const std::string& why) : Error(why), code(code) {}
+    Failure(int given, const std::string& why) : Error(why), code(given) {}
     int code;
 };
 

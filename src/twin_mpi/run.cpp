@@ -12,7 +12,7 @@ namespace loom::twin_mpi {
 namespace {
 
 // The C functions of programs are found by the loader alone: one of each file, so that all files are linked.
-[[maybe_unused]] const volatile void* const linked[] = {
+[[gnu::used]] const void* const linked[] = {
     reinterpret_cast<const void*>(&MPI_Send),      reinterpret_cast<const void*>(&MPI_Bcast),
     reinterpret_cast<const void*>(&MPI_Init),      reinterpret_cast<const void*>(&MPI_Wait),
     reinterpret_cast<const void*>(&MPI_Type_size), reinterpret_cast<const void*>(&MPI_Comm_rank),
