@@ -1,7 +1,9 @@
 # Runs PROGRAM, on RANKS ranks if there are to be several (in virtual time where TWIN is set), and compares what it prints
 # with the file EXPECTED.
 set(launcher "")
-if(TWIN)
+if(TWIN STREQUAL MPI)
+  set(launcher ${LOOM} twin run -q -n ${RANKS} --mpi)
+elseif(TWIN)
   set(launcher ${LOOM} twin run -q -n ${RANKS} --timeout 100)
 elseif(RANKS GREATER 1)
   set(launcher ${LOOM} run -n ${RANKS} --timeout 100)

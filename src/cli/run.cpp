@@ -110,13 +110,15 @@ void add_run(CLI::App& program, int& exit_code) {
 
 std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::string> words) {
 #ifdef LOOM_HAS_TWIN
-    const bool in_twin = words.size() > 1 && words[0] == "twin" && words[1] == "run";
+    const bool compiles =
+        words.size() > 1 && words[0] == "twin" && words[1] == "cc";  // what is no option of ours is its
+    const bool in_twin = compiles || (words.size() > 1 && words[0] == "twin" && words[1] == "run");
 #else
-    const bool in_twin = false;
+    const bool compiles = false, in_twin = false;
 #endif
     if (!in_twin && (words.empty() || words[0] != "run")) return words;
     const CLI::App* app =
-        in_twin ? program.get_subcommand("twin")->get_subcommand("run") : program.get_subcommand("run");
+        in_twin ? program.get_subcommand("twin")->get_subcommand(words[1]) : program.get_subcommand("run");
     for (std::size_t i = in_twin ? 2 : 1; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") break;
@@ -125,7 +127,12 @@ std::vector<std::string> mark_program(const CLI::App& program, std::vector<std::
             break;
         }
         const bool is_long = word[1] == '-';
-        const CLI::Option* option = app->get_option_no_throw(is_long ? word : word.substr(0, 2));
+        const CLI::Option* option =
+            app->get_option_no_throw(is_long ? word.substr(0, word.find('=')) : word.substr(0, 2));
+        if (compiles && option == nullptr) {
+            words.insert(words.begin() + static_cast<std::ptrdiff_t>(i), "--");
+            break;
+        }
         const bool has_value_in_it = is_long ? word.find('=') != std::string::npos : word.size() > 2;
         if (option != nullptr && option->get_items_expected_max() > 0 && !has_value_in_it) ++i;
     }

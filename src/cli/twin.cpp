@@ -10,6 +10,7 @@
 #include "cli/output.hpp"
 #include "cli/twin_explore.hpp"
 #include "cli/twin_job.hpp"
+#include "cli/twin_mpi.hpp"
 #include "cli/twin_output.hpp"
 #include "loom/base/error.hpp"
 #include "loom/base/file.hpp"
@@ -32,6 +33,7 @@ struct Options {
     std::uint64_t explore = 0;
     bool tag = false;
     double timeout = 0;
+    TwinMpi mpi;
 };
 
 // To standard error: standard output is the program's.
@@ -68,6 +70,8 @@ void check(const Options& options) {
         throw UsageError("--tag-output and --json: the ranks' output goes to standard error, as it is");
     if (!options.page.empty() && options.sources.fabric.empty() && options.sources.scenario.empty())
         throw UsageError("--page shows a fabric: expected --fabric or --scenario");
+    if (options.explore != 0 && options.mpi.on)
+        throw UsageError("--explore and --mpi: only programs that are processes are explored");
     if (options.explore != 0)
         for (const auto& [name, file] : {std::pair("--trace", &options.trace), std::pair("--plot", &options.plot),
                                          std::pair("--page", &options.page)})
@@ -85,6 +89,23 @@ void set_up_launch(Options& options) {
         job.remark = [](const std::string& text) { fprintf(stderr, "loom: %s\n", text.c_str()); };
 }
 
+using Played = TwinMpiPlayed;
+
+Played play(const Options& options, twin::Options& run, const std::function<void(sim::Simulation&)>& look_at) {
+    if (options.mpi.on) {
+        if (options.processes.processor > 0) {
+            run.computing.how = twin::Computing::How::measured;
+            run.computing.factor = options.processes.processor;
+        }
+        return play_mpi(options.mpi, run, options.processes.launch.program, options.common.json, look_at);
+    }
+    if (run.ranks > transport::Launch::most_ranks)
+        throw UsageError(fmt::format("{} ranks: at most {} are processes; -n N takes the first N places", run.ranks,
+                                     transport::Launch::most_ranks));
+    twin::ProcessResult played = twin::run(run, options.processes, look_at);
+    return {std::move(played.result), played.outcome.exit_code(), played.outcome.seconds};
+}
+
 int run(Options& options) {
     check(options);
     TwinJob job;
@@ -95,10 +116,11 @@ int run(Options& options) {
     constexpr std::size_t events = 4'000'000;
     if (!options.trace.empty() || !options.plot.empty() || !options.page.empty()) run.timeline_events = events;
     sim::LinkAnswers links;
-    const twin::ProcessResult result = twin::run(run, options.processes, [&](sim::Simulation& simulation) {
+    const auto look_at = [&](sim::Simulation& simulation) {
         if (run.level != sim::Level::message)
             links = sim::look_at_links(twin::whole_network(run), run.simulation, simulation);
-    });
+    };
+    const Played result = play(options, run, look_at);
     const std::string computation =
         options.processes.processor > 0 ? fmt::format("measured, times {}", options.processes.processor) : "declared";
     std::vector<std::string> remarks = result.result.events;
@@ -108,18 +130,18 @@ int run(Options& options) {
                               .links = links,
                               .title = fmt::format("{}", fmt::join(options.processes.launch.program, " ")),
                               .computation = computation,
-                              .wall_seconds = result.outcome.seconds,
+                              .wall_seconds = result.seconds,
                               .remarks = remarks};
     write_files(options, answers, job.fabric());
     if (options.common.json) {
         nlohmann::ordered_json object = twin_json(answers);
         object["decisions"] = job.decisions;
-        object["exit_code"] = result.outcome.exit_code();
+        object["exit_code"] = result.exit_code;
         print_json(object);
     } else {
         print(answers, options.common.quiet);
     }
-    if (const int code = result.outcome.exit_code(); code != 0) return code;
+    if (result.exit_code != 0) return result.exit_code;
     return result.result.state == sim::State::finished ? 0 : 1;
 }
 
@@ -144,6 +166,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--timeout", options.timeout, "Stop everything after so many seconds of the machine; exit code 124")
         ->check(real_number(0.001, 1e6))
         ->type_name("S");
+    add_twin_mpi_options(app, options.mpi);
     add_common(app, options.common);
 }
 
@@ -171,6 +194,7 @@ void add_twin(CLI::App& program, int& exit_code) {
         "  loom twin run --scenario incast.scn --manage ./allreduce\n"
         "  loom twin run -n 5 --explore 1000 ./allreduce");
     app->callback([options, &exit_code] { exit_code = run(*options); });
+    add_twin_cc(*twin, exit_code);
 }
 
 }  // namespace loom::cli

@@ -15,7 +15,6 @@
 #include "loom/manager/dcms.hpp"
 #include "loom/report/managed.hpp"
 #include "loom/sim/unused.hpp"
-#include "loom/transport/launch.hpp"
 #include "loom/twin/scenario.hpp"
 
 namespace loom::cli {
@@ -107,9 +106,6 @@ void take_scenario(TwinJob& job, const TwinSources& sources, const Common& commo
         const std::vector<std::uint32_t> hosts = std::exchange(run.hosts, {});
         for (const PortIndex host : run.network.placement.hosts) run.hosts.push_back(host.value);
     }
-    if (run.ranks > transport::Launch::most_ranks)
-        throw UsageError(fmt::format("{} ranks: expected at most {}; -n N takes the first N places", run.ranks,
-                                     transport::Launch::most_ranks));
 }
 
 void manage(TwinJob& job) {
@@ -148,7 +144,7 @@ void set_up(TwinJob& job, const TwinSources& sources, const Common& common) {
 void add_twin_sources(CLI::App& app, TwinSources& sources) {
     const char* const where = "Where it runs";
     app.add_option("-n,--ranks", sources.ranks, "How many (default: as many as the scenario has places for, else one)")
-        ->check(whole_number(1, transport::Launch::most_ranks))
+        ->check(whole_number(1, 1 << 20))
         ->type_name("N");
     app.add_option("--fabric", sources.fabric,
                    "The fabric they run on, any known format; without one messages take what LogGOPS says")

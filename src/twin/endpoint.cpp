@@ -244,6 +244,11 @@ void Endpoint::woken(sim::Cookie what, Time now) {
         return wake_if_resting(now);
     }
     if (what == held_is_due) return hand_over_held(now);
+    if (what == something_came) {
+        news_ = true;
+        if (ends_with_any_) wake_if_resting(now);
+        return;
+    }
     if ((what & 1) == 0) {  // work that nobody waits for on the spot
         now_ = now;
         account_.work_ended(now);

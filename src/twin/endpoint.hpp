@@ -16,6 +16,7 @@
 #include "loom/sim/live.hpp"
 #include "loom/transport/message_list.hpp"
 #include "loom/transport/transport.hpp"
+#include "loom/twin/matching.hpp"
 #include "loom/twin/run.hpp"
 #include "twin/account.hpp"
 #include "twin/computation.hpp"
@@ -66,7 +67,7 @@ struct Outgoing {
 };
 
 // Everything belongs to whoever plays the rank's host: the simulation's calls and the fibre take turns.
-class Endpoint final : public transport::Transport, public Clock {
+class Endpoint final : public transport::Transport, public Matching, public Clock {
 public:
     Endpoint(Job& job, Rank me, std::function<void()> body);
     ~Endpoint() override;
@@ -110,6 +111,13 @@ public:
     [[nodiscard]] bool is_lost(Rank who) const override;
     [[nodiscard]] std::string_view lost_why() const override;
 
+    // Matching
+    [[nodiscard]] bool receive(const Wanted& wanted, std::span<std::byte> into, transport::Message& message) override;
+    [[nodiscard]] bool synchronous_send(Rank to, transport::Tag tag, std::span<const std::byte> data,
+                                        transport::Message& message) override;
+    [[nodiscard]] std::optional<Envelope> find(const Wanted& wanted) const override;
+    void rest_until_any() override;
+
     // What the simulation says, passed on by the job.
     void start(Time now);
     void sent(sim::Cookie send, Time now);
@@ -127,7 +135,7 @@ public:
     // The job comes to no end: the body is unwound. Outside the simulation.
     void stop();
 
-    static constexpr sim::Cookie news_of_losses = 2, death = 4, nothing = 6, held_is_due = 8;
+    static constexpr sim::Cookie news_of_losses = 2, death = 4, nothing = 6, held_is_due = 8, something_came = 10;
     [[nodiscard]] bool ended() const { return over_; }
     [[nodiscard]] Time time() const { return now_; }
     // Where its data lies; of a rank that is a process, before its first operation.
@@ -180,6 +188,8 @@ private:
     [[nodiscard]] Account::Reason reason_to_rest() const;
     void name_reason(Account::Reason& reason) const;
     void finish(transport::Message& message, transport::Message::Outcome outcome);
+    [[nodiscard]] bool start_send(Rank to, transport::Tag tag, std::span<const std::byte> data,
+                                  transport::Message& message, bool waits_for_answer);
     [[nodiscard]] bool post(Rank to, Outgoing& outgoing, std::span<const std::byte> data, transport::Message& message);
     [[nodiscard]] Outgoing& new_outgoing(Outgoing::Kind kind);
     void let_go(Outgoing& outgoing);
@@ -191,7 +201,10 @@ private:
     void hold_back(Outgoing& outgoing, sim::LiveMessage name);
     [[nodiscard]] bool deliver_late(Rank from);
     [[nodiscard]] bool keep_early(Outgoing& outgoing, sim::LiveMessage name);
-    void take_early(Early& early, transport::Message& receive);
+    // The receive that gets what arrives now, with its outcome; null when there is none.
+    [[nodiscard]] transport::Message* take_receive(Rank from, transport::Tag tag, std::uint64_t bytes);
+    void lose_open_receives();
+    void take_early(Early& early, transport::Message& receive, transport::Message::Outcome outcome);
     void keep(Outgoing& outgoing);
     [[nodiscard]] std::uint64_t& kept_for(Rank sender);
     void answer(Outgoing& outgoing);
@@ -210,6 +223,12 @@ private:
     struct Free {
         void operator()(std::byte* memory) const;
     };
+    // A receive that Matching leaves open, and the mark of all that may be longer than their messages.
+    struct Open {
+        Wanted wanted;
+        transport::Message* message;
+    };
+    static constexpr std::uint32_t any_length = 1;
     // What a received() is about beside the receive of a program: a put, or nothing that anybody wants.
     static constexpr sim::Cookie is_put = 1, nobody = 2;
     // Of a woken(): odd, so that it is no address.
@@ -229,7 +248,10 @@ private:
     std::uint64_t timers_ = 0;      // so far; the last one is waited for
     transport::MessageList sends_;  // under way
     WaitingMessages<transport::Message> receives_;
+    std::vector<Open> open_;  // in the order of their starts
     WaitingMessages<Early> early_;
+    std::uint64_t earlies_ = 0;                                     // so far
+    bool ends_with_any_ = false;                                    // the rest, with a message that no receive takes
     InOrder order_;                                                 // where messages overtake each other
     std::unordered_map<std::uint32_t, std::uint64_t> early_bytes_;  // that are kept here, by sender
     std::unordered_map<std::uint32_t, std::uint64_t> kept_bytes_;   // sent, not taken yet, by receiver

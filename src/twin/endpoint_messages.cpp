@@ -82,6 +82,10 @@ void Endpoint::hand_over_held(Time due) {
 }
 
 bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& message) {
+    return start_send(to, tag, data, message, false);
+}
+
+bool Endpoint::start_send(Rank to, Tag tag, std::span<const std::byte> data, Message& message, bool waits_for_answer) {
     const Inside inside(*this);
     if (job_.is_lost(to)) {
         message.outcome = Message::Outcome::lost;
@@ -89,6 +93,7 @@ bool Endpoint::send(Rank to, Tag tag, std::span<const std::byte> data, Message& 
     }
     Outgoing& outgoing = new_outgoing(Outgoing::Kind::message);
     outgoing.tag = tag;
+    outgoing.waits_for_answer = waits_for_answer;
     if (messages_overtake()) outgoing.number = order_.number(to);
     return post(to, outgoing, data, message);
 }
@@ -101,10 +106,11 @@ bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& m
     message.tag = tag;
     message.data = into.data();
     message.bytes = into.size();
+    message.pieces = 0;
     message.outcome = Message::Outcome::pending;
     if (Early* found = early_.take(from, tag)) {
         const std::unique_ptr<Early> early(found);
-        take_early(*early, message);
+        take_early(*early, message, outcome_of(message, early->bytes));
         if (job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(&message))) return true;
         ++open_receives_;
         return false;
@@ -118,8 +124,8 @@ bool Endpoint::receive(Rank from, Tag tag, std::span<std::byte> into, Message& m
     return false;
 }
 
-void Endpoint::take_early(Early& early, Message& receive) {
-    receive.outcome = outcome_of(receive, early.bytes);
+void Endpoint::take_early(Early& early, Message& receive, Message::Outcome outcome) {
+    receive.outcome = outcome;
     if (early.held == nullptr) {
         (early.counted_by_sender ? kept_for(early.peer) : early_bytes_[early.peer.value]) -= early.bytes;
         if (receive.outcome == Message::Outcome::done) memory_.write(receive.data, {early.data.get(), early.bytes});
@@ -143,12 +149,18 @@ std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, s
         if (outgoing.kind == Outgoing::Kind::put) write(outgoing);
         return send | is_put;
     }
-    if (!messages_overtake()) return take_in_turn(outgoing, name);
+    if (!messages_overtake()) {
+        const std::optional<sim::Cookie> takes = take_in_turn(outgoing, name);
+        // Not on the spot: the simulation does not know yet that nobody takes it.
+        if (!takes && ends_with_any_) job_.simulation().wake(me_, now, something_came);
+        return takes;
+    }
     if (!order_.is_due(from, outgoing.number)) {
         hold_back(outgoing, name);
         return {};
     }
     const std::optional<sim::Cookie> takes = take_in_turn(outgoing, name);
+    if (ends_with_any_) job_.simulation().wake(me_, now, something_came);
     if (deliver_late(from) && (!takes || *takes == nobody)) wake_if_resting(now);
     return takes;
 }
@@ -156,8 +168,7 @@ std::optional<sim::Cookie> Endpoint::arrived(Rank from, sim::LiveMessage name, s
 std::optional<sim::Cookie> Endpoint::take_in_turn(Outgoing& outgoing, sim::LiveMessage name) {
     std::optional<sim::Cookie> takes = nobody;
     if (!outgoing.dropped.load(std::memory_order_relaxed) && !over_) {
-        if (Message* receive = receives_.take(outgoing.from, outgoing.tag)) {
-            receive->outcome = outcome_of(*receive, outgoing.bytes);
+        if (Message* receive = take_receive(outgoing.from, outgoing.tag, outgoing.bytes)) {
             if (receive->outcome == Message::Outcome::done) bring(outgoing, receive->data);
             if (outgoing.kept != nullptr) kept_for(outgoing.from) -= outgoing.bytes;
             takes = reinterpret_cast<sim::Cookie>(receive);
@@ -192,7 +203,10 @@ void Endpoint::hold_back(Outgoing& outgoing, sim::LiveMessage name) {
         bring_here(outgoing, early->data.get());
     }
     order_.hold(outgoing.from, outgoing.number, std::move(early));
-    was_delivered(outgoing);
+    if (outgoing.waits_for_answer)
+        answer(outgoing);
+    else
+        was_delivered(outgoing);
 }
 
 // Those that waited for one before them. True: a receive has one.
@@ -201,9 +215,12 @@ bool Endpoint::deliver_late(Rank from) {
     order_.pass(from, [&](std::unique_ptr<Early> early) {
         if (over_) return;
         early_bytes_[from.value] += early->bytes;
-        Message* const receive = receives_.take(from, early->tag);
-        if (receive == nullptr) return early_.push(*early.release());
-        take_early(*early, *receive);
+        Message* const receive = take_receive(from, early->tag, early->bytes);
+        if (receive == nullptr) {
+            early->number = ++earlies_;
+            return early_.push(*early.release());
+        }
+        take_early(*early, *receive, receive->outcome);
         if (job_.simulation().take(me_, early->name, reinterpret_cast<sim::Cookie>(receive)))
             finish(*receive, receive->outcome);
         any = true;
@@ -230,6 +247,7 @@ bool Endpoint::keep_early(Outgoing& outgoing, sim::LiveMessage name) {
         early->data = std::make_unique_for_overwrite<std::byte[]>(outgoing.bytes);
         bring_here(outgoing, early->data.get());
     }
+    early->number = ++earlies_;
     early_.push(*early.release());
     return stays;
 }
@@ -332,6 +350,7 @@ void Endpoint::hear_of_losses() {
                           --open_receives_;
                           finish(each, Message::Outcome::lost);
                       });
+    lose_open_receives();
     for (Message* each = sends_.front(); each != nullptr;) {
         Message& message = *each;
         each = each->next;
@@ -356,6 +375,7 @@ void Endpoint::leave() {
         if (each->message != nullptr) give_up(*each);
     sends_ = {};
     receives_.clear();
+    open_.clear();
     finished_.clear();
     exposed_.clear();
 }

@@ -108,6 +108,11 @@ Endpoint::Awaited Endpoint::awaited() const {
     if (over_) return result;
     std::vector<const Message*> receives;
     receives_.visit([&](const Message& each) { receives.push_back(&each); });
+    std::size_t anyones = 0;
+    for (const Open& each : open_) {
+        if (each.wanted.from) receives.push_back(each.message);
+        anyones += !each.wanted.from;
+    }
     std::sort(receives.begin(), receives.end(), [](const Message* a, const Message* b) {
         return a->peer != b->peer ? a->peer < b->peer : a->tag < b->tag;
     });
@@ -116,6 +121,10 @@ Endpoint::Awaited Endpoint::awaited() const {
     for (const Message* each = sends_.front(); each != nullptr; each = each->next, ++sends)
         result.ranks.push_back(each->peer);
     const Message* const first = !receives.empty() ? receives.front() : sends_.front();
+    if (first == nullptr && anyones != 0) {
+        result.text = "waits for a message from any rank";
+        return result;
+    }
     if (first == nullptr) {
         result.text = "waits for a notification, or for nothing that could come";
         return result;
@@ -134,7 +143,7 @@ Endpoint::Awaited Endpoint::awaited() const {
         !receives.empty()
             ? fmt::format("waits{} for a {} from rank {}, tag {:#x}", where, what, first->peer.value, tag.value)
             : fmt::format("waits{} until rank {} takes a {}, tag {:#x}", where, first->peer.value, what, tag.value);
-    const std::size_t others = receives.size() + sends;
+    const std::size_t others = receives.size() + sends + anyones;
     if (others > 1) result.text += fmt::format(", and for {} more", others - 1);
     return result;
 }

@@ -22,6 +22,7 @@ struct Early {
     bool counted_by_sender = false;
     Outgoing* held = nullptr;  // the data is still the sender's
     sim::LiveMessage name;
+    std::uint64_t number = 0;  // in the order of arrival
     Early* next = nullptr;
 };
 
@@ -72,13 +73,20 @@ public:
         for (const Entry* entry : rows_)
             for (; entry != nullptr; entry = entry->next) visit(*entry);
     }
+    // At least those of this rank and tag.
+    template <class Visit>
+    void visit_row(Rank peer, transport::Tag tag, Visit visit) const {
+        if (count_ == 0) return;
+        for (const Entry* entry = rows_[place(peer, tag)]; entry != nullptr; entry = entry->next) visit(*entry);
+    }
     [[nodiscard]] std::size_t size() const { return count_; }
 
 private:
-    [[nodiscard]] Entry*& row(Rank peer, transport::Tag tag) {
+    [[nodiscard]] std::size_t place(Rank peer, transport::Tag tag) const {
         const std::uint64_t mixed = (tag.value + peer.value * 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
-        return rows_[(mixed >> 32) & (rows_.size() - 1)];
+        return (mixed >> 32) & (rows_.size() - 1);
     }
+    [[nodiscard]] Entry*& row(Rank peer, transport::Tag tag) { return rows_[place(peer, tag)]; }
     void append(Entry& entry) {
         entry.next = nullptr;
         Entry** at = &row(entry.peer, entry.tag);

@@ -52,6 +52,7 @@ TEST(Commands, AnswerHelp) {
 // What to ask each command for: something small, in a folder with a tree and its tables.
 const std::map<std::string, std::string> small_questions{
     {"twin run", "-n 2 true"},
+    {"twin cc", "-c prog.c"},
     {"demo", "demo"},
     {"fabric new kary", "4 2 -o a.json"},
     {"fabric new pgft", "-m 4,4 -w 1,2 -o b.json"},

@@ -1,4 +1,4 @@
-#include "mpi/kernels.hpp"
+#include "loom/mpi/kernels.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,9 @@ public:
     virtual void sleep_until(Time time) = 0;
     // Keeps the rank's core busy for that long, and returns then.
     virtual void compute(Time duration) = 0;
+
+    // Free for whoever runs under this clock: what would be thread_local if a rank had a thread of its own.
+    void* local = nullptr;
 };
 
 // The clock of this thread from now on; null: the machine's, as at first. Answers the one before. Whoever lets several

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "mpi/kernels.hpp"
+#include "loom/mpi/kernels.hpp"
 
 namespace loom::mpi {
 
