@@ -2,6 +2,7 @@
 set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll)
 if(TARGET loom::twin)
   list(APPEND rooms twin)
+  install(FILES include/loom/twin_mpi/mpi.h DESTINATION include/loom/twin_mpi)  # for loom twin cc
 endif()
 foreach(room ${rooms})
   set_target_properties(loom_${room} PROPERTIES EXPORT_NAME ${room})
