@@ -47,8 +47,11 @@ void check_length(const traffic::Schedule& schedule, const Charges& c) {
     if (c.far) check(*c.far);
     if (c.local.copy < 0 || c.local.reduce < 0 || c.local.step.ps < 0)
         throw UsageError("the costs of local operations must not be negative");
+    if (c.turn.ps < 0 || c.call.ps < 0) throw UsageError("a turn and a call must not take less than no time");
     if (c.free == 0) throw UsageError("an adapter works on at least one message at a time");
-    double length = 0;
+    const double ranks = schedule.ranks();
+    double length = ranks * static_cast<double>(c.call.ps) +
+                    (ranks + 3 * static_cast<double>(schedule.size())) * ranks * static_cast<double>(c.turn.ps);
     for (const Op& op : schedule.ops()) {
         const auto amount = static_cast<double>(op.amount);
         const auto step = static_cast<double>(c.local.step.ps);
@@ -82,7 +85,7 @@ public:
 
 private:
     static constexpr OpIndex none = 0xffffffffu;
-    enum class What : std::uint8_t { operation, head, take, wake };
+    enum class What : std::uint8_t { operation, head, take, wake, call };
     // What waits for a core alone, or for one and a side of an adapter; messages with other costs may find room in an
     // adapter at another time.
     enum class Line : std::uint8_t { local = 0, send = 1, take = 5 };
@@ -91,7 +94,7 @@ private:
     struct Event {
         Time time;
         std::uint64_t number;
-        std::uint32_t about;  // an operation; of a message its send; of a wake the queue
+        std::uint32_t about;  // an operation; of a message its send; of a wake the queue; of a call the rank
         What what;
         bool operator>(const Event& other) const {
             return time != other.time ? time > other.time : number > other.number;
@@ -108,6 +111,14 @@ private:
         Time worked;        // when the last work was over that took time
         bool sent = false;  // it was a send
     };
+    // Of a host whose ranks stay on theirs.
+    struct HostCore {
+        Time free;
+        std::uint32_t last = none;  // the rank that had it
+        std::uint32_t ranks = 0;
+    };
+    // Those of other ranks come behind all that the one which has the core does at the same moment.
+    static constexpr std::uint64_t behind = std::uint64_t{1} << 63;
     struct State {
         std::uint32_t rank = 0, waits = 0;
         Time ready, posted, sent;
@@ -151,7 +162,13 @@ private:
     void busy(std::uint32_t rank, const Op& op, Time now, Time until, bool sent) {
         Core& core = cores_[core_of(rank, op)];
         core.free = until;
-        if (c_.host_cores != 0) *host_core(host_of(rank)) = until;
+        if (stay_) {
+            HostCore& own = kept_cores_[core_of_rank_[rank]];
+            own.free = until;
+            own.last = rank;
+        } else if (c_.host_cores != 0) {
+            *host_core(host_of(rank)) = until;
+        }
         if (until == now && !sent) return;
         core.sent = sent;
         core.worked = until;
@@ -166,6 +183,12 @@ private:
         return static_cast<std::uint32_t>(line) + (is_far(send) ? 2u : 0u) + (is_large(send) ? 1u : 0u);
     }
     bool try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue);
+    bool try_own_core_later(const Event& event, std::uint32_t rank, Time free);
+    [[nodiscard]] std::uint64_t number_of(const Event& event, std::uint32_t rank) const;  // when it tries again
+    [[nodiscard]] Time turn_of(std::uint32_t rank) const;
+    [[nodiscard]] Time turn_to(std::uint32_t rank, Time when) const;
+    void keep_to_cores();
+    void play_call(const Event& event);
     void wake(const Event& event);
     [[nodiscard]] Time free_for(const Waiting& waiting) const;
 
@@ -206,6 +229,9 @@ private:
     std::pmr::vector<Core> cores_{&memory_};
     std::pmr::vector<Time> out_{&memory_}, in_{&memory_};
     std::pmr::vector<Time> host_cores_{&memory_};
+    const bool stay_;  // ranks stay on their cores, which are:
+    std::pmr::vector<HostCore> kept_cores_{&memory_};
+    std::pmr::vector<std::uint32_t> core_of_rank_{&memory_};
     std::pmr::vector<List> posted_{&memory_}, waiting_{&memory_};   // by receiver
     std::pmr::vector<std::pmr::vector<Waiting>> queues_{&memory_};  // those of the hosts last
     std::uint32_t first_of_hosts_ = 0;
@@ -217,7 +243,12 @@ private:
 
 Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
            std::span<const std::uint8_t> shared)
-    : schedule_(schedule), c_(charges), hosts_(hosts), shared_(shared), open_(schedule.size()) {
+    : schedule_(schedule),
+      c_(charges),
+      hosts_(hosts),
+      shared_(shared),
+      stay_(charges.host_cores != 0 && charges.turn != Time{}),
+      open_(schedule.size()) {
     const std::size_t ranks = schedule.ranks();
     for (const Op& op : schedule.ops()) {
         cpus_ = std::max<std::uint32_t>(cpus_, op.cpu + 1u);
@@ -243,10 +274,39 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
         for (OpIndex op = first; op < end; ++op) {
             ops_[op].rank = rank;
             ops_[op].waits = schedule.waits_for(op);
-            if (ops_[op].waits == 0) freed_.push_back(op);
+            if (ops_[op].waits == 0 && c_.call == Time{}) freed_.push_back(op);
         }
+        if (c_.call != Time{} && first != end) put(Time{}, What::call, rank);
     }
+    if (stay_) keep_to_cores();
     count_large();
+}
+
+void Walk::keep_to_cores() {
+    const auto ranks = static_cast<std::uint32_t>(schedule_.ranks());
+    const std::size_t hosts = host_cores_.size() / c_.host_cores;
+    std::pmr::vector<std::uint64_t> all(hosts, 0, &memory_), seen(hosts, 0, &memory_);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) ++all[host_of(rank)];
+    kept_cores_.resize(hosts * c_.host_cores);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::uint32_t host = host_of(rank);
+        const std::uint64_t core = seen[host]++ * c_.host_cores / std::max<std::uint64_t>(all[host], c_.host_cores);
+        core_of_rank_.push_back(static_cast<std::uint32_t>(host * c_.host_cores + core));
+        ++kept_cores_[core_of_rank_.back()].ranks;
+    }
+}
+
+Time Walk::turn_of(std::uint32_t rank) const {
+    const std::uint32_t ranks = kept_cores_[core_of_rank_[rank]].ranks;
+    return ranks < 2 ? Time{} : Time{c_.turn.ps * ranks / 2};
+}
+
+// What passes until the rank has its core, which is free. One that has nothing to do gives it to the next, and those go
+// round: it comes back after half of them. Nobody waits for a core that nobody had.
+Time Walk::turn_to(std::uint32_t rank, Time when) const {
+    if (!stay_) return {};
+    const HostCore& core = kept_cores_[core_of_rank_[rank]];
+    return core.last == none || (core.last == rank && core.free == when) ? Time{} : turn_of(rank);
 }
 
 bool Walk::may_be_lent(OpIndex send) const {
@@ -313,6 +373,7 @@ Prediction Walk::run() {
 // True, and the event kept, while what it needs is busy: its rank's core and adapter, which are free at `free` and for
 // which others wait in `queue`, or all cores of the host.
 bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue) {
+    if (stay_) return try_own_core_later(event, rank, free);
     if (c_.host_cores != 0) {
         const Time host = *host_core(host_of(rank));
         if (host > free) {
@@ -326,6 +387,21 @@ bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uin
     std::push_heap(waiting.begin(), waiting.end(), std::greater<>{});
     if (waiting.front().number == event.number) push({free, event.number, queue, What::wake});
     return true;
+}
+
+// There are few: each tries again by itself.
+bool Walk::try_own_core_later(const Event& event, std::uint32_t rank, Time free) {
+    const HostCore& core = kept_cores_[core_of_rank_[rank]];
+    free = std::max(free, core.free);
+    if (free <= event.time) return false;
+    push({free, number_of(event, rank), event.about, event.what});
+    return true;
+}
+
+std::uint64_t Walk::number_of(const Event& event, std::uint32_t rank) const {
+    if (!stay_) return event.number;
+    const std::uint64_t number = event.number & ~behind;
+    return kept_cores_[core_of_rank_[rank]].last == rank ? number : number | behind;
 }
 
 // One that is no longer the first was overtaken, or has had its turn.
@@ -343,6 +419,7 @@ void Walk::wake(const Event& event) {
 }
 
 Time Walk::free_for(const Waiting& waiting) const {
+    if (waiting.what == What::call) return core_free(waiting.op, schedule_.op(schedule_.first(Rank{waiting.op})));
     const Op& op = schedule_.op(waiting.op);
     if (waiting.what == What::operation) {
         const std::uint32_t rank = ops_[waiting.op].rank;
@@ -355,7 +432,22 @@ Time Walk::free_for(const Waiting& waiting) const {
                                                : core;
 }
 
+// A rank begins with what waits for nothing once its core has gone through the call.
+void Walk::play_call(const Event& event) {
+    const std::uint32_t rank = event.about;
+    const OpIndex first = schedule_.first(Rank{rank});
+    const Op& op = schedule_.op(first);
+    if (try_later(event, rank, core_free(rank, op), queue_of(rank, op, static_cast<std::uint32_t>(Line::local))))
+        return;
+    const Time over = event.time + turn_to(rank, event.time) + c_.call;
+    for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) cores_[rank * cpus_ + cpu].free = over;
+    busy(rank, op, event.time, over, false);
+    for (OpIndex i = first; i < first + schedule_.ops(Rank{rank}).size(); ++i)
+        if (ops_[i].waits == 0) freed_.push_back(i);
+}
+
 void Walk::play(const Event& event) {
+    if (event.what == What::call) return play_call(event);
     const Op& op = schedule_.op(event.about);
     if (event.what == What::head) return play_head(event, op);
     if (event.what == What::take) return play_take(event, op);
@@ -372,9 +464,10 @@ void Walk::play_local(const Event& event, const Op& op) {
     const Time work = op.kind == OpKind::compute
                           ? Time{amount}
                           : c_.local.step + Time{amount * (op.kind == OpKind::copy ? c_.local.copy : c_.local.reduce)};
-    busy(rank, op, event.time, event.time + work, false);
-    begin(event.about, event.time);
-    complete(event.about, event.time + work);
+    const Time from = event.time + turn_to(rank, event.time);
+    busy(rank, op, event.time, from + work, false);
+    begin(event.about, from);
+    complete(event.about, from + work);
 }
 
 void Walk::play_send(const Event& event, const Op& op) {
@@ -392,11 +485,11 @@ void Walk::play_send(const Event& event, const Op& op) {
     if (large && c_.waits_for == Large::ready) {
         if (state.partner == none) return;  // the receive will call again
         const Time word = ops_[state.partner].posted + way(event.about).ready;
-        if (word > event.time) return push({word, event.number, event.about, What::operation});
+        if (word > event.time) return push({word, number_of(event, state.rank), event.about, What::operation});
     }
     const Core& core = cores_[core_of(state.rank, op)];
     const bool warm = core.sent && state.ready <= core.worked;
-    const Time posted = event.time + m.send + (warm ? Time{} : m.send_first);
+    const Time posted = event.time + turn_to(state.rank, event.time) + m.send + (warm ? Time{} : m.send_first);
     const bool lending = may_be_lent(event.about);
     state.sent = posted + (lending ? lend(event.about) : per_byte(m.send_byte, op.amount));
     busy(state.rank, op, event.time, state.sent, true);
@@ -428,7 +521,7 @@ void Walk::play_take(const Event& event, const Op& op) {
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     State& state = ops_[event.about];
     const Time moving = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
-    state.took = event.time + m.take + moving;
+    state.took = event.time + turn_to(rank, event.time) + m.take + moving;
     busy(rank, op, event.time, state.took, false);
     if (c_.waits_for != Large::ready) meet_receive(event.about);
     if (state.partner != none) finish_message(event.about, event.time);
@@ -465,7 +558,10 @@ void Walk::finish_message(OpIndex send, Time now) {
         out = std::max(out, now);
         complete(send, std::max(now, state.sent));
     }
-    if (state.lent != never) complete(send, std::max(state.took + costs(send).latency, state.sent));
+    if (state.lent != never) {
+        const Time heard = stay_ ? turn_of(state.rank) : Time{};
+        complete(send, std::max(state.took + costs(send).latency + heard, state.sent));
+    }
     complete(state.partner, std::max(now, state.took));
 }
 
