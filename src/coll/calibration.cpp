@@ -17,7 +17,7 @@ namespace loom::coll {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kinds{"empty", "hops", "exchanges", "burst", "copies", "reduces"};
+constexpr std::array<std::string_view, 7> kinds{"empty", "hops", "exchanges", "combines", "burst", "copies", "reduces"};
 
 constexpr std::uint64_t small_sizes[] = {8, 96, 768, 3000, 12'000};
 constexpr std::uint64_t large_sizes[] = {24'000, 48'000, 96'000, 200'000, 400'000, 800'000, 1'600'000, 3'000'000, 6'000'000};
@@ -61,12 +61,21 @@ void write_hops(const Probe& probe, std::uint32_t ranks, Writer& writer) {
 
 void write_exchanges(const Probe& probe, std::uint32_t ranks, Writer& writer) {
     const std::uint32_t me = writer.me().value, apart = probe.to.value - probe.from.value;
-    const Rank partner{(me / apart % 2 == 0 ? me + apart : me - apart) % ranks};
+    const Rank partner{me / apart % 2 == 0 ? me + apart : me - apart};
+    if (partner.value >= ranks) {
+        writer.join({});
+        return;
+    }
+    const bool combines = probe.kind == Probe::Kind::combines;
+    const Place into = combines ? writer.take_scratch(probe.bytes) : output();
     std::vector<Writer::Step> came;
     for (std::uint32_t i = 0; i < probe.count; ++i) {
         const Writer::Step sent = writer.send(partner, input(), probe.bytes, came, i);
-        const Writer::Step here = writer.receive(partner, output(), probe.bytes, came, i);
-        came = {sent, here};
+        const Writer::Step here = writer.receive(partner, into, probe.bytes, came, i);
+        if (combines)
+            came = {sent, writer.reduce(into, output(), probe.bytes, {here})};
+        else
+            came = {sent, here};
     }
 }
 
@@ -94,15 +103,70 @@ void write_local(const Probe& probe, std::uint32_t ranks, std::uint32_t cores, W
                                                     : writer.reduce(input(), output(), probe.bytes, before)};
 }
 
-const Probed& find(std::span<const Probed> all, Probe::Kind kind, std::uint64_t bytes, Rank to) {
-    for (const Probed& each : all)
-        if (each.probe.kind == kind && each.probe.bytes == bytes && each.probe.to == to) return each;
-    throw UsageError("the costs of " + std::string(to_string(kind)) + " of " + std::to_string(bytes) +
-                     " bytes to rank " + std::to_string(to.value) + " were not probed");
-}
-
 Time not_negative(Time time) {
     return std::max(time, Time{});
+}
+
+// What one message or copy of a probe took, by bytes.
+struct Point {
+    std::uint64_t bytes = 0;
+    Time time;
+};
+
+class Seen {
+public:
+    explicit Seen(std::span<const Probed> probed) : all_(probed) {
+        const auto empty = std::find_if(all_.begin(), all_.end(),
+                                        [](const Probed& each) { return each.probe.kind == Probe::Kind::empty; });
+        if (empty == all_.end()) throw UsageError("what a call costs was not probed");
+        call_ = empty->time;
+    }
+
+    [[nodiscard]] Time call() const { return call_; }
+    [[nodiscard]] std::vector<Point> points(Probe::Kind kind, Rank to) const {
+        std::vector<Point> found;
+        for (const Probed& each : all_)
+            if (each.probe.kind == kind && each.probe.to == to)
+                found.push_back({each.probe.bytes, Time{not_negative(each.time - call_).ps / each.probe.count}});
+        std::sort(found.begin(), found.end(), [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
+        if (found.empty())
+            throw UsageError(std::string(to_string(kind)) + " to rank " + std::to_string(to.value) +
+                             " were not probed");
+        return found;
+    }
+    // Of each but the first of the smallest, at the receiver.
+    [[nodiscard]] Time taking_in_turn(Rank to, Time first) const {
+        for (const Probed& each : all_)
+            if (each.probe.kind == Probe::Kind::burst && each.probe.to == to)
+                return Time{not_negative(each.other - call_ - first).ps / (each.probe.count - 1)};
+        throw UsageError("bursts to rank " + std::to_string(to.value) + " were not probed");
+    }
+
+private:
+    std::span<const Probed> all_;
+    Time call_;
+};
+
+// Of a byte, between two of them.
+std::int64_t slope(const Point& a, const Point& b) {
+    return std::max<std::int64_t>(0, (b.time - a.time).ps / static_cast<std::int64_t>(b.bytes - a.bytes));
+}
+
+// In between by the bytes.
+Time at(const std::vector<Point>& points, std::uint64_t bytes) {
+    const auto above =
+        std::find_if(points.begin(), points.end(), [&](const Point& each) { return each.bytes >= bytes; });
+    if (above == points.begin()) return points.front().time;
+    if (above == points.end()) return points.back().time;
+    const Point& below = *(above - 1);
+    return below.time + Time{(above->time - below.time).ps / static_cast<std::int64_t>(above->bytes - below.bytes) *
+                             static_cast<std::int64_t>(bytes - below.bytes)};
+}
+
+std::vector<Point> beyond(std::vector<Point> points, std::uint64_t limit) {
+    std::erase_if(points, [&](const Point& each) { return each.bytes <= limit; });
+    if (points.size() < 2) throw UsageError("too few large messages were probed");
+    return points;
 }
 
 }  // namespace
@@ -120,9 +184,11 @@ Probe::Kind parse_probe(std::string_view name) {
 std::vector<Probe> probes(std::uint32_t ranks, std::uint32_t cores) {
     using Kind = Probe::Kind;
     std::vector<Probe> all{{Kind::empty, {}, Rank{1}, 0, 1}};
-    const std::uint32_t far = ranks <= cores ? 1 : ranks / 2;  // the first on another core
-    std::vector<std::uint32_t> partners{far};
-    if (far != 1) partners.push_back(1);
+    // The first on another core, and the first where it shares one.
+    std::vector<std::uint32_t> partners;
+    for (std::uint32_t rank = 1; rank < ranks && partners.empty(); ++rank)
+        if (core_of(rank, ranks, cores) != 0) partners.push_back(rank);
+    if (partners.empty() || partners[0] != 1) partners.push_back(1);
     for (const std::uint32_t to : partners) {
         for (const std::uint64_t bytes : small_sizes) {
             all.push_back({Kind::hops, {}, Rank{to}, bytes, chain(bytes)});
@@ -132,7 +198,8 @@ std::vector<Probe> probes(std::uint32_t ranks, std::uint32_t cores) {
         for (const std::uint64_t bytes : small_sizes)
             all.push_back({Kind::exchanges, {}, Rank{to}, bytes, chain(bytes)});
         for (const std::uint64_t bytes : large_sizes)
-            all.push_back({Kind::exchanges, {}, Rank{to}, bytes, chain(bytes)});
+            for (const Kind kind : {Kind::exchanges, Kind::combines})
+                all.push_back({kind, {}, Rank{to}, bytes, chain(bytes)});
     }
     for (const std::uint64_t bytes : local_sizes)
         for (const Kind kind : {Kind::copies, Kind::reduces}) all.push_back({kind, {}, Rank{1}, bytes, chain(bytes)});
@@ -149,6 +216,7 @@ Plan plan_of(const Probe& probe, std::uint32_t ranks, std::uint32_t cores, Rank 
             write_hops(probe, ranks, writer);
             break;
         case Probe::Kind::exchanges:
+        case Probe::Kind::combines:
             write_exchanges(probe, ranks, writer);
             break;
         case Probe::Kind::burst:
@@ -187,7 +255,7 @@ std::vector<Probed> run_probes(World& world, std::span<const Probe> probes, std:
     std::vector<Probed> probed;
     for (std::size_t i = 0; i < probes.size() && everyone.rank() == Rank{0}; ++i) {
         if (times[i].rounds() == 0) throw Error("the machine is too busy to time anything");
-        const bool all = probes[i].kind == Probe::Kind::exchanges;
+        const bool all = probes[i].kind == Probe::Kind::exchanges || probes[i].kind == Probe::Kind::combines;
         const std::vector<Time> ends = all ? times[i].last() : times[i].of(probes[i].from);
         probed.push_back({probes[i], quantile(ends, 0.5), quantile(times[i].of(probes[i].to), 0.5),
                           quantile(ends, 0.25), quantile(ends, 0.75)});
@@ -195,10 +263,70 @@ std::vector<Probed> run_probes(World& world, std::span<const Probe> probes, std:
     return probed;
 }
 
+namespace {
+
+// The smallest and the largest message that is over before it is received: a line through both, whose parts are what
+// the sender's call took in bursts, what the receiver takes for each of them, and the rest on the way.
+model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit, Time turn) {
+    std::vector<Point> hops = seen.points(Probe::Kind::hops, to), sends = seen.points(Probe::Kind::burst, to);
+    for (std::vector<Point>* each : {&hops, &sends})
+        std::erase_if(*each, [&](const Point& point) { return point.bytes > limit; });
+    if (hops.size() < 2 || sends.size() < 2) throw UsageError("too few small messages were probed");
+    const Time whole = not_negative(hops.front().time - turn);
+    model::MessageCosts small;
+    small.send = std::min(sends.front().time, whole);
+    small.take = std::min(seen.taking_in_turn(to, hops.front().time), whole - small.send);
+    small.latency = whole - small.send - small.take;
+    const std::int64_t byte = slope(hops.front(), hops.back());
+    small.send_byte = std::min(slope(sends.front(), sends.back()), byte);
+    small.take_byte = byte - small.send_byte;
+    return small;
+}
+
+}  // namespace
+
 model::Charges calibrated(std::span<const Probed> probed, std::uint32_t ranks, std::uint32_t cores,
                           std::uint64_t limit) {
-    (void)probed, (void)ranks, (void)cores, (void)limit, (void)not_negative, (void)find;
-    return {};
+    const Seen seen(probed);
+    const bool crowded = ranks > cores;
+    std::uint32_t other = 1;
+    while (other + 1 < ranks && core_of(other, ranks, cores) == 0) ++other;
+    const Rank to{other};
+    model::Charges charges;
+    charges.waits_for = model::Large::ready;
+    charges.free = 16;
+    charges.call = seen.call();
+    if (crowded) charges.host_cores = cores;
+    charges.way.limit = limit;
+    charges.way.copying = model::Copying::by_fewer;
+    charges.way.advance = crowded ? UINT64_MAX : 64 << 10;
+    charges.way.small = small_costs(seen, to, limit, {});
+
+    const std::vector<Point> both = beyond(seen.points(Probe::Kind::exchanges, to), limit);
+    const std::vector<Point> combined = beyond(seen.points(Probe::Kind::combines, to), limit);
+    const std::vector<Point> copies = seen.points(Probe::Kind::copies, Rank{1});
+    const std::vector<Point> reduces = seen.points(Probe::Kind::reduces, Rank{1});
+    charges.way.large = charges.way.small;
+    charges.way.large.take_byte = 0;
+    const Time base = not_negative(both[0].time - Time{slope(both[0], both[1]) * static_cast<std::int64_t>(both[0].bytes)});
+    charges.way.large.latency = not_negative(base - charges.way.small.send - charges.way.small.take);
+    charges.way.ready = charges.way.small.latency;
+    charges.local.step = copies.front().time;
+    const auto byte_of = [](Time time, std::uint64_t bytes) {
+        return std::max<std::int64_t>(1, time.ps / static_cast<std::int64_t>(bytes));
+    };
+    for (std::size_t i = 0; i < both.size(); ++i) {
+        const std::uint64_t bytes = both[i].bytes;
+        const Time copy = at(copies, bytes), reduce = at(reduces, bytes);
+        charges.sized.push_back({2 * bytes, byte_of(copy - charges.local.step, bytes),
+                                 byte_of(reduce - charges.local.step, bytes), byte_of(both[i].time - base, bytes),
+                                 byte_of(at(combined, bytes) - base - reduce, bytes)});
+    }
+    charges.local.copy = charges.sized.front().copy;
+    charges.local.reduce = charges.sized.front().reduce;
+    charges.way.large.send_byte = charges.sized.front().large_byte;
+    charges.way.shared_byte = charges.sized.front().shared_byte;
+    return charges;
 }
 
 }  // namespace loom::coll

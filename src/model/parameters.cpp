@@ -106,10 +106,10 @@ bool set_way(WayCosts& way, const Text& text, std::string_view entry, std::strin
         way.copying = value == "costs" ? Copying::by_costs : Copying::by_fewer;
         return true;
     }
-    if (name == "limit" || name == "S") {
+    if (name == "limit" || name == "S" || name == "advance") {
         const std::optional<std::uint64_t> bytes = parse_bytes(value);
         if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
-        way.limit = *bytes;
+        (name == "advance" ? way.advance : way.limit) = *bytes;
         return true;
     }
     const bool small = take_prefix(name, "small.");
@@ -232,7 +232,8 @@ void add(std::string& text, const std::string& prefix, const MessageCosts& costs
 void add(std::string& text, const std::string& prefix, const WayCosts& way) {
     add(text, prefix + "small.", way.small);
     add(text, prefix + "large.", way.large);
-    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix +
+    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "advance=" + std::to_string(way.advance) +
+            "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix +
             "shared=" + ps(way.shared_byte) + "," + prefix +
             "copying=" + (way.copying == Copying::by_costs ? "costs" : "fewer") + ",";
 }
@@ -240,7 +241,7 @@ void add(std::string& text, const std::string& prefix, const WayCosts& way) {
 }  // namespace
 
 std::string parameter_help() {
-    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, ready, shared and copying "
+    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, advance, ready, shared and copying "
            "(each "
            "with near. or far. and small. or large. before it if wanted), f, cores, turn, call, copy, reduce, step, taking, "
            "large, cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared, and at.BYTES.copy, "

@@ -127,6 +127,7 @@ private:
         OpIndex partner = none;
         OpIndex next = none;  // in the one list of its receiver in which it is
         bool announced = false;
+        bool arrived = false;  // lent in advance, and the receive is not posted yet
     };
     struct List {
         OpIndex first = none, last = none;
@@ -194,6 +195,10 @@ private:
 
     void count_large();
     [[nodiscard]] bool may_be_lent(OpIndex send) const;
+    [[nodiscard]] bool in_advance(OpIndex send) const {
+        return may_be_lent(send) && schedule_.op(send).amount <= way(send).advance;
+    }
+    [[nodiscard]] Time moving(OpIndex send) const;
     Time lend(OpIndex send);
 
     void play(const Event& event);
@@ -323,6 +328,12 @@ void Walk::count_large() {
     }
 }
 
+// All bytes of a message that is lent, whose partner is known.
+Time Walk::moving(OpIndex send) const {
+    const bool shared = !shared_.empty() && (shared_[send] != 0 || shared_[ops_[send].partner] != 0);
+    return per_byte(shared ? way(send).shared_byte : costs(send).send_byte, schedule_.op(send).amount);
+}
+
 // What the sender's core has to do for the bytes; the rest is the receiver's.
 Time Walk::lend(OpIndex send) {
     const Op& op = schedule_.op(send);
@@ -330,7 +341,7 @@ Time Walk::lend(OpIndex send) {
     const bool from = !shared_.empty() && shared_[send] != 0;
     const bool to = !shared_.empty() && shared_[state.partner] != 0;
     const std::uint32_t sends = large_sends_[state.rank], receives = large_receives_[op.peer.value];
-    const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+    const Time all = moving(send);
     Time own = all;
     if (from != to)
         own = from ? Time{} : all;
@@ -482,7 +493,8 @@ void Walk::play_send(const Event& event, const Op& op) {
         begin(event.about, event.time);
         if (c_.waits_for == Large::ready) meet_receive(event.about);
     }
-    if (large && c_.waits_for == Large::ready) {
+    const bool advance = in_advance(event.about);
+    if (large && c_.waits_for == Large::ready && !advance) {
         if (state.partner == none) return;  // the receive will call again
         const Time word = ops_[state.partner].posted + way(event.about).ready;
         if (word > event.time) return push({word, number_of(event, state.rank), event.about, What::operation});
@@ -490,8 +502,10 @@ void Walk::play_send(const Event& event, const Op& op) {
     const Core& core = cores_[core_of(state.rank, op)];
     const bool warm = core.sent && state.ready <= core.worked;
     const Time posted = event.time + turn_to(state.rank, event.time) + m.send + (warm ? Time{} : m.send_first);
-    const bool lending = may_be_lent(event.about);
-    state.sent = posted + (lending ? lend(event.about) : per_byte(m.send_byte, op.amount));
+    if (advance)
+        state.sent = posted, state.lent = Time{};
+    else
+        state.sent = posted + (may_be_lent(event.about) ? lend(event.about) : per_byte(m.send_byte, op.amount));
     busy(state.rank, op, event.time, state.sent, true);
     out = std::max(out, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     put(posted + m.latency, What::head, event.about);
@@ -514,14 +528,20 @@ void Walk::play_take(const Event& event, const Op& op) {
     const std::uint32_t rank = op.peer.value;
     const MessageCosts& m = costs(event.about);
     Time& in = in_[nic_of(rank, event.about)];
+    State& state = ops_[event.about];
+    const bool advance = in_advance(event.about);
+    if (advance && state.partner == none) {
+        state.arrived = true;  // the receive will call again
+        return;
+    }
     const bool with_adapter = c_.taking == Taking::during_arrival;
     Time free = core_free(rank, op);
     if (with_adapter) free = std::max(free, room(in, m));
     if (try_later(event, rank, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
-    State& state = ops_[event.about];
-    const Time moving = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
-    state.took = event.time + turn_to(rank, event.time) + m.take + moving;
+    if (advance) state.lent = moving(event.about);
+    const Time bytes = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
+    state.took = event.time + turn_to(rank, event.time) + m.take + bytes;
     busy(rank, op, event.time, state.took, false);
     if (c_.waits_for != Large::ready) meet_receive(event.about);
     if (state.partner != none) finish_message(event.about, event.time);
@@ -535,6 +555,10 @@ void Walk::play_receive(const Event& event) {
         take_first(waiting_[ops_[receive].rank], [&](OpIndex waiting) { return fits(waiting, receive); });
     if (send == none) return append(posted_[ops_[receive].rank], receive);
     ops_[send].partner = receive;
+    if (in_advance(send)) {
+        if (ops_[send].arrived) put(event.time, What::take, send);
+        return;
+    }
     if (c_.waits_for == Large::ready && is_large(send))
         put(event.time + way(send).ready, What::operation, send);
     else if (ops_[send].took != never)

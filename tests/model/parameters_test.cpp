@@ -34,6 +34,7 @@ TEST(Parameters, ComeBackFromTheirText) {
                                      static_cast<std::int64_t>(random.below(999)),
                                      static_cast<std::int64_t>(random.below(999))};
 
+        charges.way.advance = random();
         charges.turn = Time{random.below(99)};
         charges.call = Time{random.below(99)};
         for (std::uint64_t i = 0; i < seed % 4; ++i)

@@ -94,6 +94,7 @@ private:
         model::Span span;
         Time posted{};  // of a receive
         bool announced = false;
+        bool arrived = false;  // lent in advance, before its receive was posted
         std::optional<traffic::OpIndex> partner;
         std::optional<Time> lent;  // of a send: what the receiver's core does of the copying
         std::optional<Time> took;  // of a send: when its message was in the receiver's hands
@@ -247,14 +248,17 @@ private:
             begin(event.op, event.time);
             if (c_.waits_for == model::Large::ready) meet_receive(event.op);
         }
-        if (large(event.op) && c_.waits_for == model::Large::ready) {
+        if (large(event.op) && c_.waits_for == model::Large::ready && !in_advance(event.op)) {
             if (!state.partner) return;  // play_receive will call again
             if (try_later(event, ops_[*state.partner].posted + way(event.op).ready)) return;
         }
         const bool warm = core(state.rank, op).sent && state.ready <= core(state.rank, op).worked;
         const Time posted =
             event.time + turn_to(state.rank, event.time) + costs.send + (warm ? Time{} : costs.send_first);
-        const Time copying = may_be_lent(event.op) ? own_part(event.op) : per_byte(costs.send_byte, op.amount);
+        const Time copying = in_advance(event.op)    ? Time{}
+                             : may_be_lent(event.op) ? own_part(event.op)
+                                                     : per_byte(costs.send_byte, op.amount);
+        if (in_advance(event.op)) state.lent = Time{};
         const Time sent = posted + copying;
         busy(state.rank, op, event.time, sent, true);
         out = std::max(out, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
@@ -265,6 +269,13 @@ private:
     }
     [[nodiscard]] bool may_be_lent(traffic::OpIndex send) const {
         return large(send) && c_.waits_for == model::Large::ready && way(send).copying == model::Copying::by_fewer;
+    }
+    [[nodiscard]] bool in_advance(traffic::OpIndex send) const {
+        return may_be_lent(send) && schedule_.op(send).amount <= way(send).advance;
+    }
+    [[nodiscard]] Time moving(traffic::OpIndex send) const {
+        const bool shared = shared_[send] != 0 || shared_[*ops_[send].partner] != 0;
+        return per_byte(shared ? way(send).shared_byte : costs(send).send_byte, schedule_.op(send).amount);
     }
     // Large messages that a rank has to do with.
     [[nodiscard]] std::size_t count(std::uint32_t rank, bool sent) const {
@@ -277,7 +288,7 @@ private:
     Time own_part(traffic::OpIndex send) {
         const traffic::Op& op = schedule_.op(send);
         const bool from = shared_[send] != 0, to = shared_[*ops_[send].partner] != 0;
-        const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+        const Time all = moving(send);
         const std::size_t sends = count(ops_[send].rank, true), receives = count(op.peer.value, false);
         Time own = all;
         if (from && !to) own = Time{};
@@ -301,10 +312,15 @@ private:
         const std::uint32_t rank = op.peer.value;
         Time& in = in_[adapter(rank, event.op)];
         const model::MessageCosts& costs = this->costs(event.op);
+        if (in_advance(event.op) && !ops_[event.op].partner) {
+            ops_[event.op].arrived = true;
+            return;
+        }
         const bool with_adapter = c_.taking == model::Taking::during_arrival;
         const Time from = with_adapter ? room(in, costs) : Time{};
         if (try_later(event, std::max({core(rank, op).free, host_free(rank), from}))) return;
         if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
+        if (in_advance(event.op)) ops_[event.op].lent = moving(event.op);
         const std::optional<Time> lent = ops_[event.op].lent;
         const Time took = event.time + turn_to(rank, event.time) + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
         busy(rank, op, event.time, took, false);
@@ -321,6 +337,10 @@ private:
         const traffic::OpIndex send = *found;
         waiting.erase(found);
         ops_[send].partner = event.op;
+        if (in_advance(send)) {
+            if (ops_[send].arrived) put(event.time, What::take, send);
+            return;
+        }
         if (c_.waits_for == model::Large::ready && large(send))
             put(event.time + way(send).ready, What::operation, send);
         else if (ops_[send].took)

@@ -21,6 +21,7 @@ struct Probe {
         empty,      // nothing to do: what a call costs
         hops,       // `count` messages to and fro, each when the one before has come; all others wait
         exchanges,  // `count` times everybody and his partner send to each other; the partner is `to` - `from` away
+        combines,   // the same, but what comes is received into scratch memory and reduced from there
         burst,      // `count` messages from one to the other, all at once
         copies,     // `count` copies one after another, on one rank of each core
         reduces,
@@ -38,7 +39,7 @@ struct Probe {
 // What it took: the median of its rounds.
 struct Probed {
     Probe probe;
-    Time time;   // to the end of `from`; of exchanges to the last rank's
+    Time time;   // to the end of `from`; of exchanges and combines to the last rank's
     Time other;  // to the end of `to`
     Time low, high;  // quartiles of `time`
 };

@@ -12,7 +12,7 @@ namespace loom::model {
 // of a message's costs:
 //   L latency; o_send, o_first, o_receive (o: send and receive) of a core; g of an adapter;
 //   O_send, O_receive (O: both), G the same for a byte
-// and of the ways: limit (or S: bytes of the largest small message), ready, shared (a byte of a large message one end
+// and of the ways: limit (or S: bytes of the largest small message), advance, ready, shared (a byte of a large message one end
 // of which is in shared memory), copying=costs|fewer. All of them may have "near." or "far." (between hosts) and those
 // of messages "small." or "large." before them; without, they hold for all. The others: f, cores, turn,
 // call, copy, reduce (a byte), step, large=nothing|match|ready, taking=after|during (arrival, see Taking), and where

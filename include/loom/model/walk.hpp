@@ -57,6 +57,9 @@ struct WayCosts {
     Time ready{};
     Copying copying = Copying::by_costs;
     std::int64_t shared_byte = 0;
+    // Large messages of up to so many bytes do not wait for the word: the sender says at once where they lie, and the
+    // receiver's core moves them when both are there. With Large::ready and Copying::by_fewer alone.
+    std::uint64_t advance = 0;
     friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
