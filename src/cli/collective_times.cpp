@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "loom/base/error.hpp"
@@ -109,8 +110,13 @@ Time us_of(const ordered_json& value) {
 }
 
 coll::Probed probed_from(const ordered_json& said) {
-    return {{coll::parse_probe(said.at("kind").get<std::string>()), Rank{said.at("from")}, Rank{said.at("to")},
-             said.at("bytes"), said.at("count")},
+    coll::Probe probe;
+    probe.kind = coll::parse_probe(said.at("kind").get<std::string>());
+    probe.from = Rank{said.at("from").get<std::uint32_t>()};
+    probe.to = Rank{said.at("to").get<std::uint32_t>()};
+    probe.bytes = said.at("bytes").get<std::uint64_t>();
+    probe.count = said.at("count").get<std::uint32_t>();
+    return {probe,
             us_of(said.at("us")),
             us_of(said.at("other_us")),
             us_of(said.at("low_us")),
@@ -131,13 +137,15 @@ ordered_json to_json(const TimedCell& cell) {
 }
 
 TimedCell cell_from(const ordered_json& said) {
-    TimedCell cell{said.at("operation"), said.at("bytes")};
-    cell.algorithm = said.at("algorithm");
-    cell.tuning = {said.at("segment"), said.at("ways")};
+    TimedCell cell;
+    cell.operation = said.at("operation").get<std::string>();
+    cell.bytes = said.at("bytes").get<std::uint64_t>();
+    cell.algorithm = said.at("algorithm").get<std::string>();
+    cell.tuning = {said.at("segment").get<std::uint64_t>(), said.at("ways").get<std::uint32_t>()};
     cell.measured = us_of(said.at("measured_us"));
     cell.low = us_of(said.at("low_us"));
     cell.high = us_of(said.at("high_us"));
-    cell.rounds = said.at("rounds");
+    cell.rounds = said.at("rounds").get<std::size_t>();
     return cell;
 }
 
@@ -155,6 +163,7 @@ coll::UniformShape shape_of(const TimedCell& cell, std::uint32_t ranks) {
 std::string time_collectives(const TimingPlan& plan) {
     setenv("LOOM_CACHE", "off", 1);         // nothing is kept, and nothing that was
     setenv("LOOM_HUGE_PAGES", "soon", 0);   // probes and cells find pages alike, not some early and some late
+    setenv("LOOM_COLL_PARAMETERS", "measure", 0);
     const auto world = coll::World::open();
     TimedGroup group;
     group.ranks = world->size();
@@ -166,7 +175,12 @@ std::string time_collectives(const TimingPlan& plan) {
     for (const std::string& operation : plan.operations)
         for (const std::uint64_t bytes : plan.bytes) {
             const bool counts = coll::parse_collective(operation) != coll::Collective::barrier;
-            if (counts || bytes == plan.bytes.front()) group.cells.push_back({operation, counts ? bytes : 0});
+            if (counts || bytes == plan.bytes.front()) {
+                TimedCell cell;
+                cell.operation = operation;
+                cell.bytes = counts ? bytes : 0;
+                group.cells.push_back(cell);
+            }
         }
     time_cells(*world, plan, group.cells);
     const bool speaks = world->rank() == Rank{0};
@@ -190,10 +204,10 @@ ordered_json to_json(const TimedGroup& group) {
 TimedGroup group_from(const ordered_json& said) {
     TimedGroup group;
     try {
-        group.ranks = said.at("ranks");
-        group.cores = said.at("cores");
-        group.limit = said.at("limit");
-        group.transport = said.at("transport");
+        group.ranks = said.at("ranks").get<std::uint32_t>();
+        group.cores = said.at("cores").get<std::uint32_t>();
+        group.limit = said.at("limit").get<std::uint64_t>();
+        group.transport = said.at("transport").get<std::string>();
         for (const ordered_json& each : said.at("probes")) group.probed.push_back(probed_from(each));
         for (const ordered_json& each : said.at("cells")) group.cells.push_back(cell_from(each));
     } catch (const nlohmann::json::exception& error) {

@@ -32,7 +32,7 @@ struct Options {
     std::vector<std::uint32_t> ranks{2, 4};
     std::vector<std::string> only;
     std::vector<std::string> bytes{"8", "256", "4KiB", "64KiB", "1MiB", "4MiB"};
-    double rounds = 45;
+    std::uint32_t rounds = 45;
     std::string kept, parameters;
 };
 
@@ -52,7 +52,7 @@ TimingPlan plan_of(const Options& options) {
             throw UsageError("--bytes " + each + ": expected bytes of whole doubles, such as 8 or 64KiB");
         plan.bytes.push_back(*bytes);
     }
-    plan.rounds = plan.probe_rounds = static_cast<std::uint32_t>(options.rounds);
+    plan.rounds = plan.probe_rounds = options.rounds;
     return plan;
 }
 

@@ -72,17 +72,17 @@ void Rounds::await(std::int64_t begin) const {
 
 // `last`: rank 0's word that no other follows.
 Time Rounds::one(const std::function<Request()>& begin, bool goes_on, bool& last) {
-    Plan plan;
-    if (everyone_.rank() == Rank{0}) plan = {host_ns() + lead_, goes_on ? 1 : 0};
+    Word word;
+    if (everyone_.rank() == Rank{0}) word = {host_ns() + lead_, goes_on ? 1 : 0};
     Call call;
     call.what = Collective::broadcast;
-    call.bytes = sizeof plan;
-    everyone_.start(call, {nullptr, reinterpret_cast<std::byte*>(&plan)}).wait();
-    const bool late = host_ns() > plan.begin;
-    last = plan.goes_on == 0;
-    await(plan.begin);
+    call.bytes = sizeof word;
+    everyone_.start(call, {nullptr, reinterpret_cast<std::byte*>(&word)}).wait();
+    const bool late = host_ns() > word.begin;
+    last = word.goes_on == 0;
+    await(word.begin);
     begin().wait();
-    const Time took = nanoseconds(host_ns() - plan.begin);
+    const Time took = nanoseconds(host_ns() - word.begin);
     return late ? too_late : took;
 }
 

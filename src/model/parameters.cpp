@@ -148,8 +148,8 @@ bool set_sized(Charges& charges, std::string_view entry, std::string_view name, 
     auto at = std::find_if(charges.sized.begin(), charges.sized.end(),
                            [&](const SizedCosts& each) { return each.bytes >= bytes; });
     if (at == charges.sized.end() || at->bytes != bytes)
-        at = charges.sized.insert(at, {bytes, charges.local.copy, charges.local.reduce,
-                                       charges.way.large.send_byte, charges.way.shared_byte});
+        at = charges.sized.insert(at, SizedCosts{bytes, charges.local.copy, charges.local.reduce,
+                                                 charges.way.large.send_byte, charges.way.shared_byte});
     for (const auto& [known, field] :
          {std::pair{"copy", &SizedCosts::copy}, std::pair{"reduce", &SizedCosts::reduce},
           std::pair{"large", &SizedCosts::large_byte}, std::pair{"shared", &SizedCosts::shared_byte}})

@@ -49,7 +49,7 @@ void check_length(const traffic::Schedule& schedule, const Charges& c) {
         throw UsageError("the costs of local operations must not be negative");
     if (c.turn.ps < 0 || c.call.ps < 0) throw UsageError("a turn and a call must not take less than no time");
     if (c.free == 0) throw UsageError("an adapter works on at least one message at a time");
-    const double ranks = schedule.ranks();
+    const auto ranks = static_cast<double>(schedule.ranks());
     double length = ranks * static_cast<double>(c.call.ps) +
                     (ranks + 3 * static_cast<double>(schedule.size())) * ranks * static_cast<double>(c.turn.ps);
     for (const Op& op : schedule.ops()) {

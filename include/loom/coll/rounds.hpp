@@ -41,7 +41,7 @@ public:
                                  Time most);
 
 private:
-    struct Plan {
+    struct Word {
         std::int64_t begin = 0;  // by the host's clock, in ns
         std::int64_t goes_on = 0;
     };
