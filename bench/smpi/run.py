@@ -100,8 +100,8 @@ def main():
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "collectives.c")
     with tempfile.TemporaryDirectory() as folder:
         real, simulated = os.path.join(folder, "real"), os.path.join(folder, "simulated")
-        run(["mpicc.openmpi", "-O2", source, "-o", real])
-        run(["smpicc", "-O2", source, "-o", simulated])
+        run(["mpicc.openmpi", "-O2", "-DNO_NEIGHBOURS", source, "-o", real])
+        run(["smpicc", "-O2", "-DNO_NEIGHBOURS", source, "-o", simulated])
         latency, bandwidth, settings, way, _ = calibrate(real, options.rounds)
         sizes = [str(size) for size in SIZES]
         measured = median_of(mpirun(options.ranks, real, str(options.rounds), *sizes) for _ in range(options.runs))

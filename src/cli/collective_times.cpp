@@ -53,9 +53,23 @@ bool of_neighbours(coll::Collective what) {
     return what >= coll::Collective::neighbour_allgather;
 }
 
+// Of blocks that a rank has one of, a uniform call has as many as there are ranks.
+coll::Call call_of(const coll::UniformCall& call, Rank me) {
+    using coll::Collective;
+    coll::Call mine = call.calls()[me.value];
+    const auto first = [](const coll::Blocks& blocks) {
+        return coll::Blocks{blocks.bytes.first(1), blocks.at.first(1)};
+    };
+    const bool root = mine.root == me;
+    if ((mine.what == Collective::gatherv && !root) || mine.what == Collective::neighbour_allgatherv)
+        mine.sent = first(mine.sent);
+    if (mine.what == Collective::scatterv && !root) mine.received = first(mine.received);
+    return mine;
+}
+
 Running make_running(TimedCell& cell, const coll::Communicator& everyone) {
     coll::UniformCall call(shape_of(cell, everyone.size()));
-    const coll::Call mine = call.calls()[everyone.rank().value];
+    const coll::Call mine = call_of(call, everyone.rank());
     coll::Communicator on = everyone;
     if (const coll::Grid* grid = call.group().grid; grid != nullptr && of_neighbours(mine.what))
         on = everyone.cartesian(grid->dims, grid->periodic);
@@ -84,8 +98,8 @@ void time_cells(coll::World& world, const TimingPlan& plan, std::vector<TimedCel
         for (std::size_t i = 0; i < cells.size(); ++i) {
             const Running& one = running[i];
             const auto begin = [&] { return one.on.start(one.mine, {in.data(), out.data()}, &sum, &one.choice); };
-            times[i].add(timer.run(begin, pass == 0 ? 8 : 3, std::max(plan.rounds / passes, 3u),
-                                   Time{plan.most.ps / passes}));
+            times[i].add(
+                timer.run(begin, pass == 0 ? 8 : 3, std::max(plan.rounds / passes, 3u), Time{plan.most.ps / passes}));
         }
     for (std::size_t i = 0; i < cells.size() && everyone.rank() == Rank{0}; ++i) {
         if (times[i].rounds() == 0) throw Error("the machine is too busy to time anything");
@@ -98,10 +112,14 @@ void time_cells(coll::World& world, const TimingPlan& plan, std::vector<TimedCel
 }
 
 ordered_json to_json(const coll::Probed& each) {
-    return {{"kind", to_string(each.probe.kind)}, {"from", each.probe.from.value},
-            {"to", each.probe.to.value},          {"bytes", each.probe.bytes},
-            {"count", each.probe.count},          {"us", each.time.microseconds()},
-            {"other_us", each.other.microseconds()}, {"low_us", each.low.microseconds()},
+    return {{"kind", to_string(each.probe.kind)},
+            {"from", each.probe.from.value},
+            {"to", each.probe.to.value},
+            {"bytes", each.probe.bytes},
+            {"count", each.probe.count},
+            {"us", each.time.microseconds()},
+            {"other_us", each.other.microseconds()},
+            {"low_us", each.low.microseconds()},
             {"high_us", each.high.microseconds()}};
 }
 
@@ -116,18 +134,19 @@ coll::Probed probed_from(const ordered_json& said) {
     probe.to = Rank{said.at("to").get<std::uint32_t>()};
     probe.bytes = said.at("bytes").get<std::uint64_t>();
     probe.count = said.at("count").get<std::uint32_t>();
-    return {probe,
-            us_of(said.at("us")),
-            us_of(said.at("other_us")),
-            us_of(said.at("low_us")),
+    return {probe, us_of(said.at("us")), us_of(said.at("other_us")), us_of(said.at("low_us")),
             us_of(said.at("high_us"))};
 }
 
 ordered_json to_json(const TimedCell& cell) {
-    ordered_json object{{"operation", cell.operation},       {"bytes", cell.bytes},
-                        {"algorithm", cell.algorithm},       {"segment", cell.tuning.segment},
-                        {"ways", cell.tuning.ways},          {"measured_us", cell.measured.microseconds()},
-                        {"low_us", cell.low.microseconds()}, {"high_us", cell.high.microseconds()},
+    ordered_json object{{"operation", cell.operation},
+                        {"bytes", cell.bytes},
+                        {"algorithm", cell.algorithm},
+                        {"segment", cell.tuning.segment},
+                        {"ways", cell.tuning.ways},
+                        {"measured_us", cell.measured.microseconds()},
+                        {"low_us", cell.low.microseconds()},
+                        {"high_us", cell.high.microseconds()},
                         {"rounds", cell.rounds}};
     if (cell.predicted != never) {
         object["predicted_us"] = cell.predicted.microseconds();
@@ -161,8 +180,8 @@ coll::UniformShape shape_of(const TimedCell& cell, std::uint32_t ranks) {
 }
 
 std::string time_collectives(const TimingPlan& plan) {
-    setenv("LOOM_CACHE", "off", 1);         // nothing is kept, and nothing that was
-    setenv("LOOM_HUGE_PAGES", "soon", 0);   // probes and cells find pages alike, not some early and some late
+    setenv("LOOM_CACHE", "off", 1);        // nothing is kept, and nothing that was
+    setenv("LOOM_HUGE_PAGES", "soon", 0);  // probes and cells find pages alike, not some early and some late
     setenv("LOOM_COLL_PARAMETERS", "measure", 0);
     const auto world = coll::World::open();
     TimedGroup group;
@@ -224,8 +243,7 @@ void predict(TimedGroup& group, const std::string& over) {
     parameters.source = coll::Parameters::Source::measured;
     for (TimedCell& cell : group.cells) {
         const coll::UniformCall call(shape_of(cell, group.ranks));
-        cell.predicted =
-            coll::forecast(call, coll::plan_named(call, cell.algorithm, cell.tuning), parameters).time();
+        cell.predicted = coll::forecast(call, coll::plan_named(call, cell.algorithm, cell.tuning), parameters).time();
     }
 }
 

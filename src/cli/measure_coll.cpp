@@ -121,9 +121,11 @@ void print(const TimedGroup& group) {
     table.print();
     const Verdict verdict = judge(group.cells);
     if (verdict.worst == nullptr) return;
-    fmt::print("predicted to measured: geometric mean {:.3f}, mean error {:.1f} %, {} of {} beyond 25 %, worst {:.2f} ({} of {})\n\n",
-               verdict.mean, 100 * std::expm1(verdict.error), verdict.beyond, counted(group.cells.size(), "cell", "cells"),
-               verdict.worst->ratio(), verdict.worst->operation, human_bytes(verdict.worst->bytes));
+    fmt::print(
+        "predicted to measured: geometric mean {:.3f}, mean error {:.1f} %, {} of {} beyond 25 %, worst {:.2f} ({} of "
+        "{})\n\n",
+        verdict.mean, 100 * std::expm1(verdict.error), verdict.beyond, counted(group.cells.size(), "cell", "cells"),
+        verdict.worst->ratio(), verdict.worst->operation, human_bytes(verdict.worst->bytes));
 }
 
 int run(const Options& options) {
@@ -153,13 +155,16 @@ int run(const Options& options) {
 
 void add_measure_coll(CLI::App& measure, int& exit_code) {
     const auto options = std::make_shared<Options>();
-    CLI::App* app = measure.add_subcommand("coll", "Collectives on ranks of this machine, beside what the model predicts");
+    CLI::App* app =
+        measure.add_subcommand("coll", "Collectives on ranks of this machine, beside what the model predicts");
     app->add_option("-n,--ranks", options->ranks, "Ranks to start, one number or several")
         ->check(whole_number(2, transport::Launch::most_ranks))
         ->type_name("N")
         ->capture_default_str();
     app->add_option("--only", options->only, "These operations, by MPI's names (default: all 22)")->type_name("NAME");
-    app->add_option("--bytes", options->bytes, "Of the message, or of each block")->type_name("SIZE")->capture_default_str();
+    app->add_option("--bytes", options->bytes, "Of the message, or of each block")
+        ->type_name("SIZE")
+        ->capture_default_str();
     app->add_option("--rounds", options->rounds, "Of each cell at most, in three passes over all of them")
         ->check(whole_number(3, 10'000))
         ->type_name("N")

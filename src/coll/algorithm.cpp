@@ -66,7 +66,8 @@ std::uint64_t bytes_touched(std::span<const traffic::Op> ops, std::span<const Pl
             end[buffer] = std::max(end[buffer], place.at + ops[i].amount);
         }
     std::uint64_t bytes = 0;
-    for (std::size_t buffer = 0; buffer < end.size(); ++buffer) bytes += end[buffer] - std::min(first[buffer], end[buffer]);
+    for (std::size_t buffer = 0; buffer < end.size(); ++buffer)
+        bytes += end[buffer] - std::min(first[buffer], end[buffer]);
     return bytes;
 }
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::array<std::string_view, 7> kinds{"empty", "hops", "exchanges", "combines", "burst", "copies", "reduces"};
 
 constexpr std::uint64_t small_sizes[] = {8, 96, 768, 3000, 12'000};
-constexpr std::uint64_t large_sizes[] = {24'000, 48'000, 96'000, 200'000, 400'000, 800'000, 1'600'000, 3'000'000, 6'000'000};
+constexpr std::uint64_t large_sizes[] = {24'000,  48'000,    96'000,    200'000,  400'000,
+                                         800'000, 1'600'000, 3'000'000, 6'000'000};
 constexpr std::uint64_t local_sizes[] = {8, 800, 12'000, 48'000, 200'000, 800'000, 3'000'000, 6'000'000};
 
 std::uint32_t chain(std::uint64_t bytes) {
@@ -34,6 +35,9 @@ std::uint32_t core_of(std::uint32_t rank, std::uint32_t ranks, std::uint32_t cor
 bool is_first_of_core(std::uint32_t rank, std::uint32_t ranks, std::uint32_t cores) {
     return rank == 0 || core_of(rank, ranks, cores) != core_of(rank - 1, ranks, cores);
 }
+
+// Of the transport over the software HCA where every rank has a core (RendezvousSender::lends_in_advance).
+constexpr std::uint64_t most_in_advance = 64 << 10;
 
 constexpr std::uint32_t word_tag = 1u << 20;
 
@@ -55,8 +59,7 @@ void write_hops(const Probe& probe, std::uint32_t ranks, Writer& writer) {
     }
     if (me != probe.to) return;
     for (std::uint32_t rank = 0; rank < ranks; ++rank)
-        if (Rank{rank} != probe.from && Rank{rank} != probe.to)
-            writer.send(Rank{rank}, input(), 8, came, word_tag);
+        if (Rank{rank} != probe.from && Rank{rank} != probe.to) writer.send(Rank{rank}, input(), 8, came, word_tag);
 }
 
 void write_exchanges(const Probe& probe, std::uint32_t ranks, Writer& writer) {
@@ -82,7 +85,8 @@ void write_exchanges(const Probe& probe, std::uint32_t ranks, Writer& writer) {
 void write_burst(const Probe& probe, std::uint32_t ranks, Writer& writer) {
     const Rank me = writer.me();
     std::vector<Writer::Step> came;
-    for (std::uint32_t i = 0; i < probe.count && me == probe.from; ++i) writer.send(probe.to, input(), probe.bytes, {}, i);
+    for (std::uint32_t i = 0; i < probe.count && me == probe.from; ++i)
+        writer.send(probe.to, input(), probe.bytes, {}, i);
     for (std::uint32_t i = 0; i < probe.count && me == probe.to; ++i)
         came.push_back(writer.receive(probe.from, output(i * probe.bytes), probe.bytes, {}, i));
     for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -115,11 +119,12 @@ struct Point {
 
 class Seen {
 public:
-    explicit Seen(std::span<const Probed> probed) : all_(probed) {
+    // Where ranks share cores, another may have ours when a round begins: the quicker rounds are those that tell.
+    Seen(std::span<const Probed> probed, bool crowded) : all_(probed) {
         const auto empty = std::find_if(all_.begin(), all_.end(),
                                         [](const Probed& each) { return each.probe.kind == Probe::Kind::empty; });
         if (empty == all_.end()) throw UsageError("what a call costs was not probed");
-        call_ = empty->time;
+        call_ = crowded ? empty->low : empty->time;
     }
 
     [[nodiscard]] Time call() const { return call_; }
@@ -267,15 +272,15 @@ namespace {
 
 // The smallest and the largest message that is over before it is received: a line through both, whose parts are what
 // the sender's call took in bursts, what the receiver takes for each of them, and the rest on the way.
-model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit, Time turn) {
+model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit) {
     std::vector<Point> hops = seen.points(Probe::Kind::hops, to), sends = seen.points(Probe::Kind::burst, to);
     for (std::vector<Point>* each : {&hops, &sends})
         std::erase_if(*each, [&](const Point& point) { return point.bytes > limit; });
     if (hops.size() < 2 || sends.size() < 2) throw UsageError("too few small messages were probed");
-    const Time whole = not_negative(hops.front().time - turn);
+    const Time whole = hops.front().time;
     model::MessageCosts small;
     small.send = std::min(sends.front().time, whole);
-    small.take = std::min(seen.taking_in_turn(to, hops.front().time), whole - small.send);
+    small.take = std::min(seen.taking_in_turn(to, whole), whole - small.send);
     small.latency = whole - small.send - small.take;
     const std::int64_t byte = slope(hops.front(), hops.back());
     small.send_byte = std::min(slope(sends.front(), sends.back()), byte);
@@ -283,49 +288,75 @@ model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit, 
     return small;
 }
 
-}  // namespace
+// Where a line through the first two of them begins.
+Time intercept(const std::vector<Point>& points) {
+    return not_negative(points[0].time -
+                        Time{slope(points[0], points[1]) * static_cast<std::int64_t>(points[0].bytes)});
+}
 
-model::Charges calibrated(std::span<const Probed> probed, std::uint32_t ranks, std::uint32_t cores,
-                          std::uint64_t limit) {
-    const Seen seen(probed);
-    const bool crowded = ranks > cores;
-    std::uint32_t other = 1;
-    while (other + 1 < ranks && core_of(other, ranks, cores) == 0) ++other;
-    const Rank to{other};
-    model::Charges charges;
-    charges.waits_for = model::Large::ready;
-    charges.free = 16;
-    charges.call = seen.call();
-    if (crowded) charges.host_cores = cores;
-    charges.way.limit = limit;
-    charges.way.copying = model::Copying::by_fewer;
-    charges.way.advance = crowded ? UINT64_MAX : 64 << 10;
-    charges.way.small = small_costs(seen, to, limit, {});
+std::int64_t byte_of(Time time, std::uint64_t bytes) {
+    return std::max<std::int64_t>(1, time.ps / static_cast<std::int64_t>(bytes));
+}
 
+// By how much a core works on: in exchanges every rank of a core copies, `together` of them one after another.
+std::vector<model::SizedCosts> sized_costs(const Seen& seen, Rank to, std::uint64_t limit, std::int64_t together,
+                                           Time step) {
     const std::vector<Point> both = beyond(seen.points(Probe::Kind::exchanges, to), limit);
     const std::vector<Point> combined = beyond(seen.points(Probe::Kind::combines, to), limit);
     const std::vector<Point> copies = seen.points(Probe::Kind::copies, Rank{1});
     const std::vector<Point> reduces = seen.points(Probe::Kind::reduces, Rank{1});
-    charges.way.large = charges.way.small;
-    charges.way.large.take_byte = 0;
-    const Time base = not_negative(both[0].time - Time{slope(both[0], both[1]) * static_cast<std::int64_t>(both[0].bytes)});
-    charges.way.large.latency = not_negative(base - charges.way.small.send - charges.way.small.take);
-    charges.way.ready = charges.way.small.latency;
-    charges.local.step = copies.front().time;
-    const auto byte_of = [](Time time, std::uint64_t bytes) {
-        return std::max<std::int64_t>(1, time.ps / static_cast<std::int64_t>(bytes));
-    };
-    for (std::size_t i = 0; i < both.size(); ++i) {
-        const std::uint64_t bytes = both[i].bytes;
-        const Time copy = at(copies, bytes), reduce = at(reduces, bytes);
-        charges.sized.push_back({2 * bytes, byte_of(copy - charges.local.step, bytes),
-                                 byte_of(reduce - charges.local.step, bytes), byte_of(both[i].time - base, bytes),
-                                 byte_of(at(combined, bytes) - base - reduce, bytes)});
+    const Time fixed = intercept(both);
+    std::vector<model::SizedCosts> sized;
+    for (const Point& each : both) {
+        const std::uint64_t bytes = each.bytes;
+        const Time reduce = at(reduces, bytes);
+        sized.push_back({2 * bytes * static_cast<std::uint64_t>(together), byte_of(at(copies, bytes) - step, bytes),
+                         byte_of(reduce - step, bytes), byte_of(Time{(each.time - fixed).ps / together}, bytes),
+                         byte_of(Time{(at(combined, bytes) - fixed).ps / together} - reduce, bytes)});
     }
-    charges.local.copy = charges.sized.front().copy;
-    charges.local.reduce = charges.sized.front().reduce;
-    charges.way.large.send_byte = charges.sized.front().large_byte;
-    charges.way.shared_byte = charges.sized.front().shared_byte;
+    return sized;
+}
+
+}  // namespace
+
+model::Charges calibrated(std::span<const Probed> probed, std::uint32_t ranks, std::uint32_t cores,
+                          std::uint64_t limit) {
+    const bool crowded = ranks > cores;
+    const Seen seen(probed, crowded);
+    std::uint32_t other = 1;
+    while (other + 1 < ranks && core_of(other, ranks, cores) == 0) ++other;
+    const Rank to{other};
+    const std::int64_t together = crowded ? (ranks + cores - 1) / cores : 1;
+    model::Charges charges;
+    charges.waits_for = model::Large::ready;
+    charges.free = 16;
+    charges.call = seen.call();
+    charges.way.limit = limit;
+    charges.way.copying = model::Copying::by_fewer;
+    charges.way.advance = crowded ? UINT64_MAX : most_in_advance;
+    model::MessageCosts& small = charges.way.small;
+    small = small_costs(seen, to, limit);
+    Time turns{};  // in every hop
+    if (crowded) {
+        charges.host_cores = cores;
+        const Time alike = seen.points(Probe::Kind::hops, Rank{1}).front().time;
+        turns = std::min(small.latency, not_negative(alike - small.send - small.take));
+        charges.turn = Time{turns.ps * 2 / together};
+        small.latency = small.latency - turns;
+    }
+    charges.way.large = small;
+    charges.way.large.take_byte = 0;
+    const Time fixed =
+        intercept(beyond(seen.points(crowded ? Probe::Kind::hops : Probe::Kind::exchanges, to), limit)) - turns;
+    charges.way.large.latency = not_negative(fixed - small.send - small.take);
+    charges.way.ready = small.latency;
+    charges.local.step = seen.points(Probe::Kind::copies, Rank{1}).front().time;
+    charges.sized = sized_costs(seen, to, limit, together, charges.local.step);
+    const model::SizedCosts& least = charges.sized.front();
+    charges.local.copy = least.copy;
+    charges.local.reduce = least.reduce;
+    charges.way.large.send_byte = least.large_byte;
+    charges.way.shared_byte = least.shared_byte;
     return charges;
 }
 

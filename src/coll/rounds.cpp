@@ -60,7 +60,8 @@ Rounds::Rounds(World& world)
       everyone_(world.communicator()),
       crowded_(world.transport().waiting() == transport::Waiting::yield),
       lead_(crowded_ ? lead_of_turns * world.size() : lead_of_spinning) {
-    if (!on_one_host(world.transport())) throw UsageError("rounds are timed by the clock of one host, and there are more");
+    if (!on_one_host(world.transport()))
+        throw UsageError("rounds are timed by the clock of one host, and there are more");
     if (world.transport().waiting() == transport::Waiting::block)
         throw UsageError("rounds are timed by the host's clock, and this transport has a virtual one");
 }
@@ -72,6 +73,9 @@ void Rounds::await(std::int64_t begin) const {
 
 // `last`: rank 0's word that no other follows.
 Time Rounds::one(const std::function<Request()>& begin, bool goes_on, bool& last) {
+    // What came before may last longer elsewhere.
+    Call meeting;
+    everyone_.start(meeting, {}).wait();
     Word word;
     if (everyone_.rank() == Rank{0}) word = {host_ns() + lead_, goes_on ? 1 : 0};
     Call call;
@@ -92,8 +96,8 @@ RoundTimes Rounds::run(const std::function<Request()>& begin, std::uint32_t warm
     std::int64_t since = host_ns();
     for (std::uint32_t round = 0; !last; ++round) {
         if (round == warm_up) since = host_ns();
-        const bool enough = round + 1 >= warm_up + rounds ||
-                            (round >= warm_up + 2 && nanoseconds(host_ns() - since) > most);
+        const bool enough =
+            round + 1 >= warm_up + rounds || (round >= warm_up + 2 && nanoseconds(host_ns() - since) > most);
         const Time took = one(begin, !enough, last);
         if (round >= warm_up) mine_.push_back(took);
     }
@@ -103,8 +107,7 @@ RoundTimes Rounds::run(const std::function<Request()>& begin, std::uint32_t warm
     Call call;
     call.what = Collective::gather;
     call.bytes = mine_.size() * sizeof(Time);
-    everyone_
-        .start(call, {std::as_bytes(std::span(mine_)).data(), std::as_writable_bytes(std::span(all)).data()})
+    everyone_.start(call, {std::as_bytes(std::span(mine_)).data(), std::as_writable_bytes(std::span(all)).data()})
         .wait();
     if (all.empty()) return times;
     for (std::size_t round = 0; round < mine_.size(); ++round) {

@@ -233,17 +233,18 @@ void add(std::string& text, const std::string& prefix, const WayCosts& way) {
     add(text, prefix + "small.", way.small);
     add(text, prefix + "large.", way.large);
     text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "advance=" + std::to_string(way.advance) +
-            "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix +
-            "shared=" + ps(way.shared_byte) + "," + prefix +
+            "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix + "shared=" + ps(way.shared_byte) + "," + prefix +
             "copying=" + (way.copying == Copying::by_costs ? "costs" : "fewer") + ",";
 }
 
 }  // namespace
 
 std::string parameter_help() {
-    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, advance, ready, shared and copying "
+    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, advance, ready, shared and "
+           "copying "
            "(each "
-           "with near. or far. and small. or large. before it if wanted), f, cores, turn, call, copy, reduce, step, taking, "
+           "with near. or far. and small. or large. before it if wanted), f, cores, turn, call, copy, reduce, step, "
+           "taking, "
            "large, cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared, and at.BYTES.copy, "
            "at.BYTES.reduce, at.BYTES.large and at.BYTES.shared";
 }
@@ -281,8 +282,8 @@ std::string to_text(const Charges& charges) {
                 ",cold.shared=" + ps(charges.cold->shared_byte);
     for (const SizedCosts& each : charges.sized) {
         const std::string at = ",at." + std::to_string(each.bytes) + ".";
-        text += at + "copy=" + ps(each.copy) + at + "reduce=" + ps(each.reduce) + at + "large=" +
-                ps(each.large_byte) + at + "shared=" + ps(each.shared_byte);
+        text += at + "copy=" + ps(each.copy) + at + "reduce=" + ps(each.reduce) + at + "large=" + ps(each.large_byte) +
+                at + "shared=" + ps(each.shared_byte);
     }
     return text;
 }

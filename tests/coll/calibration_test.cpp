@@ -77,7 +77,7 @@ TEST(Rounds, AreAllThereOfThreadsToo) {
 
         EXPECT_EQ(runs, 7);
         EXPECT_LE(times.rounds(), 5u);
-        if (world.rank() != Rank{0}) EXPECT_TRUE(times.ends.empty());
+        EXPECT_TRUE(world.rank() == Rank{0} || times.ends.empty());
         for (const Time end : times.ends) EXPECT_GT(end, Time{});
     });
 }
@@ -89,9 +89,8 @@ TEST(RunProbes, SayWhatEachTook) {
 
         const std::vector<Probed> probed = run_probes(world, few, 3, milliseconds(1));
 
-        if (world.rank() != Rank{0}) return EXPECT_TRUE(probed.empty());
-        ASSERT_EQ(probed.size(), few.size());
-        for (std::size_t i = 0; i < few.size(); ++i) {
+        ASSERT_EQ(probed.size(), world.rank() == Rank{0} ? few.size() : 0);
+        for (std::size_t i = 0; i < probed.size(); ++i) {
             EXPECT_EQ(probed[i].probe, few[i]);
             EXPECT_LE(probed[i].low, probed[i].time);
             EXPECT_LE(probed[i].time, probed[i].high);

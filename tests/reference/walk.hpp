@@ -167,7 +167,8 @@ private:
     }
     bool try_later(const Event& event, Time free) {
         if (free <= event.time) return false;
-        const std::uint32_t rank = event.what == What::take ? schedule_.op(event.op).peer.value : ops_[event.op].rank;
+        const bool comes = event.what == What::take || event.what == What::head;
+        const std::uint32_t rank = comes ? schedule_.op(event.op).peer.value : ops_[event.op].rank;
         queue_.insert({free, stays() && kept(rank).last != rank, event.number, event.what, event.op});
         return true;
     }
@@ -322,7 +323,8 @@ private:
         if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
         if (in_advance(event.op)) ops_[event.op].lent = moving(event.op);
         const std::optional<Time> lent = ops_[event.op].lent;
-        const Time took = event.time + turn_to(rank, event.time) + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
+        const Time took =
+            event.time + turn_to(rank, event.time) + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
         busy(rank, op, event.time, took, false);
         ops_[event.op].took = took;
         if (c_.waits_for != model::Large::ready) meet_receive(event.op);

@@ -39,8 +39,8 @@ struct Probe {
 // What it took: the median of its rounds.
 struct Probed {
     Probe probe;
-    Time time;   // to the end of `from`; of exchanges and combines to the last rank's
-    Time other;  // to the end of `to`
+    Time time;       // to the end of `from`; of exchanges and combines to the last rank's
+    Time other;      // to the end of `to`
     Time low, high;  // quartiles of `time`
 };
 

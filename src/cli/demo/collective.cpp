@@ -116,7 +116,7 @@ struct Played {
 // one schedule and the costs of one kind of link.
 Played play(const coll::UniformShape& shape, const coll::Planned& planned, coll::Parameters parameters) {
     fabric::Pgft tree = fabric::kary_tree(2, 2);
-    tree.rate = *parse_rate("4xEDR");
+    tree.rate = *fabric::parse_rate("4xEDR");
     fabric::Fabric fabric = fabric::pgft(tree);
     fabric.assign_lids();
     const routing::SwitchGraph graph(fabric);
@@ -129,8 +129,8 @@ Played play(const coll::UniformShape& shape, const coll::Planned& planned, coll:
     Played played{coll::forecast(call, planned, parameters), {}};
     sim::Options options;
     options.local = played.forecast.local;
-    const auto simulation = sim::make_simulation(
-        sim::Level::packet, {&graph, &tables, fabric::place_in_order(fabric)}, played.forecast.schedule, options);
+    const auto simulation = sim::make_simulation(sim::Level::packet, {&graph, &tables, fabric::place_in_order(fabric)},
+                                                 played.forecast.schedule, options);
     (void)simulation->advance(never);
     for (const Time end : simulation->rank_ends()) played.time = std::max(played.time, end);
     return played;
@@ -178,14 +178,17 @@ void demo_collective(Demo& demo) {
     table.row({"predicted by the model", "4 hosts, 100 Gbit/s", fmt::format("{:.1f} us", wires)});
     table.row({"played, every packet", "these", fmt::format("{:.1f} us", played)});
     demo.show(table);
-    demo.say("   Ranks of this machine share its cores and memory; those of the 4 hosts have a core each and share wires.\n");
+    demo.say(
+        "   Ranks of this machine share its cores and memory; those of the 4 hosts have a core each and share "
+        "wires.\n");
     demo.say(
         "   Beside {:.1f} us of computation both together took {:.1f} us: {:.0f} % of the allreduce was free\n"
         "   (progress: {}).\n",
         compute, together, 100 * freed, said["progress"].get<std::string>());
 
-    const Svg picture = report::draw_schedule(
-        here.schedule, here.prediction, {.title = fmt::format("allreduce of 64 KiB on 4 ranks, {}, as predicted", name)});
+    const Svg picture =
+        report::draw_schedule(here.schedule, here.prediction,
+                              {.title = fmt::format("allreduce of 64 KiB on 4 ranks, {}, as predicted", name)});
     write_file(demo.folder / "allreduce.svg", picture.document());
     said["predicted_us"] = predicted;
     said["predicted_on_hosts_us"] = wires;
@@ -194,10 +197,11 @@ void demo_collective(Demo& demo) {
     demo.sections.push_back(
         {"An allreduce beside a computation",
          fmt::format("<p>4 ranks, 64 KiB, {}: measured {:.1f} us on this machine, predicted {:.1f} us; on 4 hosts "
-                     "with 100 Gbit/s predicted {:.1f} us and played {:.1f} us. Beside {:.1f} us of computation both took {:.1f} us: {:.0f} % of it "
+                     "with 100 Gbit/s predicted {:.1f} us and played {:.1f} us. Beside {:.1f} us of computation both "
+                     "took {:.1f} us: {:.0f} % of it "
                      "was free.</p>\n<figure>{}</figure>\n<pre>{}</pre>\n",
-                     coll::describe(name, tuning), alone, predicted, wires, played, compute, together,
-                     100 * freed, picture.fragment(), Svg::escaped(said["text"].get<std::string>()))});
+                     coll::describe(name, tuning), alone, predicted, wires, played, compute, together, 100 * freed,
+                     picture.fragment(), Svg::escaped(said["text"].get<std::string>()))});
     said.erase("text");
     demo.result["collective"] = std::move(said);
 }
