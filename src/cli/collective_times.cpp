@@ -24,6 +24,11 @@ namespace {
 
 constexpr std::uint32_t passes = 3;
 
+// Rounds that do not count: rings of frames are cold until they have gone round once, pages move after some uses.
+std::uint32_t warm_up(std::uint64_t bytes) {
+    return bytes <= 16384 ? 60 : bytes <= 1 << 20 ? 12 : 5;
+}
+
 // A whole number of pages, none of which is new when it is timed.
 class Pages {
 public:
@@ -98,8 +103,8 @@ void time_cells(coll::World& world, const TimingPlan& plan, std::vector<TimedCel
         for (std::size_t i = 0; i < cells.size(); ++i) {
             const Running& one = running[i];
             const auto begin = [&] { return one.on.start(one.mine, {in.data(), out.data()}, &sum, &one.choice); };
-            times[i].add(
-                timer.run(begin, pass == 0 ? 8 : 3, std::max(plan.rounds / passes, 3u), Time{plan.most.ps / passes}));
+            times[i].add(timer.run(begin, warm_up(cells[i].bytes), std::max(plan.rounds / passes, 3u),
+                                   Time{plan.most.ps / passes}));
         }
     for (std::size_t i = 0; i < cells.size() && everyone.rank() == Rank{0}; ++i) {
         if (times[i].rounds() == 0) throw Error("the machine is too busy to time anything");

@@ -120,7 +120,7 @@ struct Point {
 class Seen {
 public:
     // Where ranks share cores, another may have ours when a round begins: the quicker rounds are those that tell.
-    Seen(std::span<const Probed> probed, bool crowded) : all_(probed) {
+    Seen(std::span<const Probed> probed, bool crowded) : all_(probed), crowded_(crowded) {
         const auto empty = std::find_if(all_.begin(), all_.end(),
                                         [](const Probed& each) { return each.probe.kind == Probe::Kind::empty; });
         if (empty == all_.end()) throw UsageError("what a call costs was not probed");
@@ -132,7 +132,7 @@ public:
         std::vector<Point> found;
         for (const Probed& each : all_)
             if (each.probe.kind == kind && each.probe.to == to)
-                found.push_back({each.probe.bytes, Time{not_negative(each.time - call_).ps / each.probe.count}});
+                found.push_back({each.probe.bytes, Time{not_negative(time_of(each) - call_).ps / each.probe.count}});
         std::sort(found.begin(), found.end(), [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
         if (found.empty())
             throw UsageError(std::string(to_string(kind)) + " to rank " + std::to_string(to.value) +
@@ -148,13 +148,30 @@ public:
     }
 
 private:
+    // Of work of one rank alone, which a turn at the beginning delays.
+    [[nodiscard]] Time time_of(const Probed& each) const {
+        const Probe::Kind kind = each.probe.kind;
+        const bool alone = kind == Probe::Kind::copies || kind == Probe::Kind::reduces || kind == Probe::Kind::burst;
+        return crowded_ && alone ? each.low : each.time;
+    }
+
     std::span<const Probed> all_;
+    bool crowded_;
     Time call_;
 };
 
 // Of a byte, between two of them.
 std::int64_t slope(const Point& a, const Point& b) {
     return std::max<std::int64_t>(0, (b.time - a.time).ps / static_cast<std::int64_t>(b.bytes - a.bytes));
+}
+
+// From the smallest to each: the one in the middle. Short messages cost more a byte than long ones.
+std::int64_t typical_slope(const std::vector<Point>& points) {
+    std::vector<std::int64_t> all;
+    for (std::size_t i = 1; i < points.size(); ++i) all.push_back(slope(points.front(), points[i]));
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
 }
 
 // In between by the bytes.
@@ -270,7 +287,7 @@ std::vector<Probed> run_probes(World& world, std::span<const Probe> probes, std:
 
 namespace {
 
-// The smallest and the largest message that is over before it is received: a line through both, whose parts are what
+// Messages that are over before they are received: a line from the smallest on, whose parts are what
 // the sender's call took in bursts, what the receiver takes for each of them, and the rest on the way.
 model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit) {
     std::vector<Point> hops = seen.points(Probe::Kind::hops, to), sends = seen.points(Probe::Kind::burst, to);
@@ -282,8 +299,8 @@ model::MessageCosts small_costs(const Seen& seen, Rank to, std::uint64_t limit) 
     small.send = std::min(sends.front().time, whole);
     small.take = std::min(seen.taking_in_turn(to, whole), whole - small.send);
     small.latency = whole - small.send - small.take;
-    const std::int64_t byte = slope(hops.front(), hops.back());
-    small.send_byte = std::min(slope(sends.front(), sends.back()), byte);
+    const std::int64_t byte = typical_slope(hops);
+    small.send_byte = std::min(typical_slope(sends), byte);
     small.take_byte = byte - small.send_byte;
     return small;
 }
@@ -303,6 +320,7 @@ std::vector<model::SizedCosts> sized_costs(const Seen& seen, Rank to, std::uint6
                                            Time step) {
     const std::vector<Point> both = beyond(seen.points(Probe::Kind::exchanges, to), limit);
     const std::vector<Point> combined = beyond(seen.points(Probe::Kind::combines, to), limit);
+    const std::vector<Point> hops = beyond(seen.points(Probe::Kind::hops, to), limit);
     const std::vector<Point> copies = seen.points(Probe::Kind::copies, Rank{1});
     const std::vector<Point> reduces = seen.points(Probe::Kind::reduces, Rank{1});
     const Time fixed = intercept(both);
@@ -312,7 +330,8 @@ std::vector<model::SizedCosts> sized_costs(const Seen& seen, Rank to, std::uint6
         const Time reduce = at(reduces, bytes);
         sized.push_back({2 * bytes * static_cast<std::uint64_t>(together), byte_of(at(copies, bytes) - step, bytes),
                          byte_of(reduce - step, bytes), byte_of(Time{(each.time - fixed).ps / together}, bytes),
-                         byte_of(Time{(at(combined, bytes) - fixed).ps / together} - reduce, bytes)});
+                         byte_of(Time{(at(combined, bytes) - fixed).ps / together} - reduce, bytes),
+                         together > 1 ? 0 : byte_of(at(hops, bytes) - fixed, bytes)});
     }
     return sized;
 }
@@ -348,7 +367,8 @@ model::Charges calibrated(std::span<const Probed> probed, std::uint32_t ranks, s
     charges.way.large.take_byte = 0;
     const Time fixed =
         intercept(beyond(seen.points(crowded ? Probe::Kind::hops : Probe::Kind::exchanges, to), limit)) - turns;
-    charges.way.large.latency = not_negative(fixed - small.send - small.take);
+    // The kernel's part of a copy between processes is the receiver's core's.
+    charges.way.large.take = not_negative(fixed - small.send - small.latency);
     charges.way.ready = small.latency;
     charges.local.step = seen.points(Probe::Kind::copies, Rank{1}).front().time;
     charges.sized = sized_costs(seen, to, limit, together, charges.local.step);
@@ -357,6 +377,7 @@ model::Charges calibrated(std::span<const Probed> probed, std::uint32_t ranks, s
     charges.local.reduce = least.reduce;
     charges.way.large.send_byte = least.large_byte;
     charges.way.shared_byte = least.shared_byte;
+    charges.way.alone_byte = least.alone_byte;
     return charges;
 }
 

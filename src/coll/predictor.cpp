@@ -31,17 +31,16 @@ model::Charges a_message_is_one() {
 
 std::uint64_t working_set(const Whole& all, const Group& group, const model::Charges& charges) {
     if (!charges.cold && charges.sized.empty()) return 0;
-    std::uint64_t written = 0, touched = 0, most = 0, ranks = 0;
+    std::uint64_t written = 0, touched = 0, ranks = 0;
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
         if (group.hosts[rank] != group.hosts[0]) continue;
         ++ranks;
         touched += all.touched[rank];
-        most = std::max(most, all.touched[rank]);
         for (const traffic::Op& op : all.schedule.ops(Rank{rank}))
             if (op.kind != traffic::OpKind::send && op.kind != traffic::OpKind::compute) written += op.amount;
     }
     const std::uint64_t cores = charges.host_cores != 0 ? std::min<std::uint64_t>(charges.host_cores, ranks) : ranks;
-    if (!charges.sized.empty()) return charges.host_cores != 0 ? touched / cores : most;
+    if (!charges.sized.empty()) return touched / cores;  // the last cache is common to all
     return 2 * (written / cores);
 }
 

@@ -74,6 +74,7 @@ Charges with_sized(const Charges& charges, const SizedCosts& costs) {
     out.local.reduce = costs.reduce;
     out.way.large.send_byte = costs.large_byte;
     out.way.shared_byte = costs.shared_byte;
+    out.way.alone_byte = costs.alone_byte;
     out.sized.clear();
     out.cold.reset();
     return out;
@@ -88,8 +89,9 @@ Charges by_size(const Charges& charges, std::uint64_t bytes) {
     const auto reach = static_cast<std::int64_t>(std::max<std::uint64_t>(doublings(b.bytes, a.bytes), 1));
     const auto part = std::min(static_cast<std::int64_t>(doublings(bytes, a.bytes)), reach);
     const auto between = [&](std::int64_t from, std::int64_t to) { return from + (to - from) * part / reach; };
-    return with_sized(charges, {bytes, between(a.copy, b.copy), between(a.reduce, b.reduce),
-                                between(a.large_byte, b.large_byte), between(a.shared_byte, b.shared_byte)});
+    return with_sized(charges,
+                      {bytes, between(a.copy, b.copy), between(a.reduce, b.reduce), between(a.large_byte, b.large_byte),
+                       between(a.shared_byte, b.shared_byte), between(a.alone_byte, b.alone_byte)});
 }
 
 }  // namespace

@@ -97,8 +97,8 @@ bool set_way(WayCosts& way, const Text& text, std::string_view entry, std::strin
         way.ready = time_of(entry, value);
         return true;
     }
-    if (name == "shared") {
-        way.shared_byte = byte_of(entry, value);
+    if (name == "shared" || name == "alone") {
+        (name == "alone" ? way.alone_byte : way.shared_byte) = byte_of(entry, value);
         return true;
     }
     if (name == "copying") {
@@ -148,11 +148,13 @@ bool set_sized(Charges& charges, std::string_view entry, std::string_view name, 
     auto at = std::find_if(charges.sized.begin(), charges.sized.end(),
                            [&](const SizedCosts& each) { return each.bytes >= bytes; });
     if (at == charges.sized.end() || at->bytes != bytes)
-        at = charges.sized.insert(at, SizedCosts{bytes, charges.local.copy, charges.local.reduce,
-                                                 charges.way.large.send_byte, charges.way.shared_byte});
+        at = charges.sized.insert(
+            at, SizedCosts{bytes, charges.local.copy, charges.local.reduce, charges.way.large.send_byte,
+                           charges.way.shared_byte, charges.way.alone_byte});
     for (const auto& [known, field] :
          {std::pair{"copy", &SizedCosts::copy}, std::pair{"reduce", &SizedCosts::reduce},
-          std::pair{"large", &SizedCosts::large_byte}, std::pair{"shared", &SizedCosts::shared_byte}})
+          std::pair{"large", &SizedCosts::large_byte}, std::pair{"shared", &SizedCosts::shared_byte},
+          std::pair{"alone", &SizedCosts::alone_byte}})
         if (name == known) {
             (*at).*field = byte_of(entry, value);
             return true;
@@ -234,6 +236,7 @@ void add(std::string& text, const std::string& prefix, const WayCosts& way) {
     add(text, prefix + "large.", way.large);
     text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "advance=" + std::to_string(way.advance) +
             "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix + "shared=" + ps(way.shared_byte) + "," + prefix +
+            "alone=" + ps(way.alone_byte) + "," + prefix +
             "copying=" + (way.copying == Copying::by_costs ? "costs" : "fewer") + ",";
 }
 
@@ -246,7 +249,7 @@ std::string parameter_help() {
            "with near. or far. and small. or large. before it if wanted), f, cores, turn, call, copy, reduce, step, "
            "taking, "
            "large, cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared, and at.BYTES.copy, "
-           "at.BYTES.reduce, at.BYTES.large and at.BYTES.shared";
+           "at.BYTES.reduce, at.BYTES.large, at.BYTES.shared and at.BYTES.alone";
 }
 
 Charges parse_charges(std::string_view text, Charges base) {
@@ -283,7 +286,7 @@ std::string to_text(const Charges& charges) {
     for (const SizedCosts& each : charges.sized) {
         const std::string at = ",at." + std::to_string(each.bytes) + ".";
         text += at + "copy=" + ps(each.copy) + at + "reduce=" + ps(each.reduce) + at + "large=" + ps(each.large_byte) +
-                at + "shared=" + ps(each.shared_byte);
+                at + "shared=" + ps(each.shared_byte) + at + "alone=" + ps(each.alone_byte);
     }
     return text;
 }

@@ -295,8 +295,13 @@ private:
         if (from && !to) own = Time{};
         if (from == to && sends > receives) own = Time{};
         if (from == to && sends == receives && c_.host_cores != 0) own = Time{};
-        if (from == to && sends == receives && c_.host_cores == 0 && count(ops_[send].rank, false) == 0)
+        if (from == to && sends == receives && c_.host_cores == 0 && count(ops_[send].rank, false) == 0) {
             own = Time{all.ps / 2};
+            if (const std::int64_t alone = way(send).alone_byte; alone != 0) {
+                ops_[send].lent = per_byte(alone, op.amount);
+                return *ops_[send].lent;
+            }
+        }
         if (own != all) ops_[send].lent = all - own;
         return own;
     }

@@ -60,6 +60,8 @@ struct WayCosts {
     // Large messages of up to so many bytes do not wait for the word: the sender says at once where they lie, and the
     // receiver's core moves them when both are there. With Large::ready and Copying::by_fewer alone.
     std::uint64_t advance = 0;
+    // A byte of a large message that both ends move, a half each; 0: half of what one end takes.
+    std::int64_t alone_byte = 0;
     friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
@@ -79,6 +81,7 @@ struct SizedCosts {
     std::int64_t copy = 0, reduce = 0;
     std::int64_t large_byte = 0;   // instead of WayCosts::large.send_byte inside a host
     std::int64_t shared_byte = 0;  // instead of WayCosts::shared_byte there
+    std::int64_t alone_byte = 0;   // instead of WayCosts::alone_byte there
     friend bool operator==(const SizedCosts&, const SizedCosts&) = default;
 };
 
