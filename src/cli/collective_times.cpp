@@ -107,7 +107,6 @@ void time_cells(coll::World& world, const TimingPlan& plan, std::vector<TimedCel
                                    Time{plan.most.ps / passes}));
         }
     for (std::size_t i = 0; i < cells.size() && everyone.rank() == Rank{0}; ++i) {
-        if (times[i].rounds() == 0) throw Error("the machine is too busy to time anything");
         const std::vector<Time> last = times[i].last();
         cells[i].measured = coll::quantile(last, 0.5);
         cells[i].low = coll::quantile(last, 0.25);

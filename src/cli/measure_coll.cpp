@@ -65,6 +65,19 @@ TimedGroup measure(std::uint32_t ranks, const TimingPlan& plan) {
     return group_from(ordered_json::parse(transport::ask_ranks(job, [&](Rank) { return time_collectives(plan); })));
 }
 
+// What the model has no word for, where a cell is far off: by the regime it is in.
+std::string_view lack_of(const TimedCell& cell, const TimedGroup& group) {
+    const double log = std::abs(std::log(cell.ratio()));
+    if (log <= std::log(beyond)) return "";
+    const double spread = cell.high.seconds() / std::max(cell.low.seconds(), 1e-12);
+    if (spread > beyond) return "spread: its own quartiles are as far apart";
+    if (cell.bytes * group.ranks > 2u << 20) return "caches: one figure for all buffers of an operation";
+    if (cell.bytes > group.limit && group.ranks > group.cores) return "turns: who of a core comes first";
+    if (cell.bytes > group.limit) return "protocols: how two ends divide a copy";
+    if (cell.bytes > 512) return "small messages: one line from 8 bytes to the limit";
+    return "calls: what an operation takes beside its messages";
+}
+
 struct Verdict {
     double mean = 1;   // geometric, of predicted to measured
     double error = 0;  // mean of |log ratio|
@@ -90,6 +103,9 @@ Verdict judge(const std::vector<TimedCell>& cells) {
 ordered_json to_json_with_verdict(const TimedGroup& group) {
     const Verdict verdict = judge(group.cells);
     ordered_json object = to_json(group);
+    for (std::size_t i = 0; i < group.cells.size(); ++i)
+        if (const std::string_view lack = lack_of(group.cells[i], group); !lack.empty())
+            object["cells"][i]["lack"] = lack;
     object["geometric_mean"] = verdict.mean;
     object["mean_log_error"] = verdict.error;
     object["beyond_25_percent"] = verdict.beyond;
@@ -111,12 +127,11 @@ void print(const TimedGroup& group) {
                  {"quartiles", Align::right},
                  {"predicted", Align::right},
                  {"ratio", Align::right},
-                 {""}});
+                 {"beyond 25 %"}});
     for (const TimedCell& cell : group.cells) {
-        const double log = std::abs(std::log(cell.ratio()));
         table.row({cell.operation, human_bytes(cell.bytes), coll::describe(cell.algorithm, cell.tuning),
                    us(cell.measured), us(cell.low) + " to " + us(cell.high), us(cell.predicted),
-                   fmt::format("{:.2f}", cell.ratio()), log > std::log(beyond) ? "beyond 25 %" : ""});
+                   fmt::format("{:.2f}", cell.ratio()), std::string(lack_of(cell, group))});
     }
     table.print();
     const Verdict verdict = judge(group.cells);

@@ -276,7 +276,6 @@ std::vector<Probed> run_probes(World& world, std::span<const Probe> probes, std:
         }
     std::vector<Probed> probed;
     for (std::size_t i = 0; i < probes.size() && everyone.rank() == Rank{0}; ++i) {
-        if (times[i].rounds() == 0) throw Error("the machine is too busy to time anything");
         const bool all = probes[i].kind == Probe::Kind::exchanges || probes[i].kind == Probe::Kind::combines;
         const std::vector<Time> ends = all ? times[i].last() : times[i].of(probes[i].from);
         probed.push_back({probes[i], quantile(ends, 0.5), quantile(times[i].of(probes[i].to), 0.5),

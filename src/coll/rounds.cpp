@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <utility>
 
 #include "loom/base/error.hpp"
@@ -10,9 +11,6 @@
 namespace loom::coll {
 
 namespace {
-
-// Of a rank that heard too late.
-constexpr Time too_late{-1};
 
 // One clock for all processes of the host, which now() is not.
 std::int64_t host_ns() {
@@ -87,7 +85,7 @@ Time Rounds::one(const std::function<Request()>& begin, bool goes_on, bool& last
     await(word.begin);
     begin().wait();
     const Time took = nanoseconds(host_ns() - word.begin);
-    return late ? too_late : took;
+    return late ? Time{-took.ps} : took;
 }
 
 RoundTimes Rounds::run(const std::function<Request()>& begin, std::uint32_t warm_up, std::uint32_t rounds, Time most) {
@@ -110,13 +108,18 @@ RoundTimes Rounds::run(const std::function<Request()>& begin, std::uint32_t warm
     everyone_.start(call, {std::as_bytes(std::span(mine_)).data(), std::as_writable_bytes(std::span(all)).data()})
         .wait();
     if (all.empty()) return times;
-    for (std::size_t round = 0; round < mine_.size(); ++round) {
-        bool counts = true;
-        for (std::uint32_t rank = 0; rank < times.ranks; ++rank)
-            counts = counts && all[rank * mine_.size() + round] != too_late;
-        for (std::uint32_t rank = 0; counts && rank < times.ranks; ++rank)
-            times.ends.push_back(all[rank * mine_.size() + round]);
-    }
+    const auto end_of = [&](std::size_t round, std::uint32_t rank) { return all[rank * mine_.size() + round]; };
+    const auto add = [&](bool late_too) {
+        for (std::size_t round = 0; round < mine_.size(); ++round) {
+            bool counts = true;
+            for (std::uint32_t rank = 0; rank < times.ranks; ++rank)
+                counts = counts && (late_too || end_of(round, rank) > Time{});
+            for (std::uint32_t rank = 0; counts && rank < times.ranks; ++rank)
+                times.ends.push_back(Time{std::abs(end_of(round, rank).ps)});
+        }
+    };
+    add(false);
+    if (times.ends.empty()) add(true);
     return times;
 }
 

@@ -29,7 +29,8 @@ struct RoundTimes {
 [[nodiscard]] Time quantile(std::vector<Time> times, double share);
 
 // Rank 0 names an instant of the host's clock, everybody waits for it and begins: nobody is late because he heard last.
-// A round that a rank heard of too late does not count. Two small operations for each, outside the times.
+// A round that a rank heard of too late does not count, unless all are so. Two small operations for each, outside the
+// times.
 class Rounds {
 public:
     // Throws UsageError for ranks of several hosts, whose clocks differ, and in virtual time.
@@ -46,6 +47,7 @@ private:
         std::int64_t goes_on = 0;
     };
     void await(std::int64_t begin) const;
+    // Negative where this rank heard too late.
     [[nodiscard]] Time one(const std::function<Request()>& begin, bool goes_on, bool& last);
 
     World& world_;
