@@ -186,8 +186,8 @@ void demo_collective(Demo& demo) {
     table.row({"played, every packet", "these", fmt::format("{:.1f} us", played)});
     demo.show(table);
     demo.say(
-        "   Ranks of this machine share its cores and memory; those of the 4 hosts have a core each and share "
-        "wires.\n");
+        "   Ranks of this machine share its cores and memory; those of the 4 hosts have a core each, wires "
+        "between\n   them, and messages that cost cores nothing.\n");
     demo.say(
         "   Beside {:.1f} us of computation both together took {:.1f} us: {:.0f} % of the allreduce was free\n"
         "   (progress: {}).\n",
