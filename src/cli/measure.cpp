@@ -6,6 +6,7 @@
 
 #include "cli/charges_output.hpp"
 #include "cli/command.hpp"
+#include "cli/measure_coll.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/ranks.hpp"
@@ -57,7 +58,7 @@ int run(const Options& options) {
 }  // namespace
 
 void add_measure(CLI::App& program, int& exit_code) {
-    CLI::App* app = program.add_subcommand("measure", "Measure what messages cost on this machine");
+    CLI::App* app = program.add_subcommand("measure", "Measure what messages and collectives cost on this machine");
     app->require_subcommand(1);
     const auto options = std::make_shared<Options>();
     CLI::App* loggp =
@@ -82,6 +83,7 @@ void add_measure(CLI::App& program, int& exit_code) {
         "  loom measure loggp\n"
         "  loom measure loggp -n 8 --json");
     loggp->callback([options, &exit_code] { exit_code = run(*options); });
+    add_measure_coll(*app, exit_code);
 }
 
 }  // namespace loom::cli

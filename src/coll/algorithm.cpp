@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -53,6 +54,22 @@ constexpr MpiName mpi_names[] = {
 #undef LOOM_MPI_NAME
         {"neighbour_alltoallw", Collective::neighbour_alltoallv},  // neither MPI's spelling nor a collective of its own
 };
+
+std::uint64_t bytes_touched(std::span<const traffic::Op> ops, std::span<const Places> places) {
+    std::array<std::uint64_t, 4> first, end{};  // by Buffer
+    first.fill(UINT64_MAX);
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        for (const Place& place : {places[i].from, places[i].to}) {
+            if (place.buffer == Buffer::none) continue;
+            const auto buffer = static_cast<std::size_t>(place.buffer);
+            first[buffer] = std::min(first[buffer], place.at);
+            end[buffer] = std::max(end[buffer], place.at + ops[i].amount);
+        }
+    std::uint64_t bytes = 0;
+    for (std::size_t buffer = 0; buffer < end.size(); ++buffer)
+        bytes += end[buffer] - std::min(first[buffer], end[buffer]);
+    return bytes;
+}
 
 void check(const Algorithm& algorithm, const Group& group, const Call& call) {
     if (algorithm.what != call.what)
@@ -147,6 +164,7 @@ const Whole& WholeBuilder::build(const Algorithm& algorithm, const Group& group,
     builder_.reset(group.size);
     writer_.clear();
     whole_.in_scratch.clear();
+    whole_.touched.clear();
     writer_.ranks_ = group.size;
     Group one = group;
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
@@ -169,6 +187,7 @@ void WholeBuilder::take_part() {
         const Place& memory = writer_.ops_[i].kind == traffic::OpKind::send ? places.from : places.to;
         whole_.in_scratch.push_back(memory.buffer == Buffer::scratch);
     }
+    whole_.touched.push_back(bytes_touched(writer_.ops_, writer_.places_));
     for (const Writer::Edge& edge : writer_.edges_) builder_.require(me, edge.later, edge.earlier);
     writer_.clear();
 }

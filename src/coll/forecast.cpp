@@ -48,7 +48,7 @@ std::uint64_t operations_of(const UniformCall& call, const Planned& planned) {
 Forecast forecast(const UniformCall& call, const Planned& planned, const Parameters& parameters) {
     const Whole all = whole(*planned.algorithm, call.group(), call.calls(), planned.tuning);
     const model::Charges charges =
-        model::for_working_set(parameters.charges, working_set(all.schedule, call.group(), parameters.charges));
+        model::for_working_set(parameters.charges, working_set(all, call.group(), parameters.charges));
     Forecast result;
     result.planned = planned;
     result.local = charges.local;

@@ -29,16 +29,18 @@ model::Charges a_message_is_one() {
 
 }  // namespace
 
-std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group, const model::Charges& charges) {
-    if (!charges.cold) return 0;
-    std::uint64_t written = 0, ranks = 0;
+std::uint64_t working_set(const Whole& all, const Group& group, const model::Charges& charges) {
+    if (!charges.cold && charges.sized.empty()) return 0;
+    std::uint64_t written = 0, touched = 0, ranks = 0;
     for (std::uint32_t rank = 0; rank < group.size; ++rank) {
         if (group.hosts[rank] != group.hosts[0]) continue;
         ++ranks;
-        for (const traffic::Op& op : schedule.ops(Rank{rank}))
+        touched += all.touched[rank];
+        for (const traffic::Op& op : all.schedule.ops(Rank{rank}))
             if (op.kind != traffic::OpKind::send && op.kind != traffic::OpKind::compute) written += op.amount;
     }
     const std::uint64_t cores = charges.host_cores != 0 ? std::min<std::uint64_t>(charges.host_cores, ranks) : ranks;
+    if (!charges.sized.empty()) return touched / cores;  // the last cache is common to all
     return 2 * (written / cores);
 }
 
@@ -213,7 +215,7 @@ Time Predictor::walk_one(const Algorithm& algorithm, const Tuning& tuning, const
     operations_ += schedule.size();
     last_ = std::max<std::uint64_t>(last_, schedule.size());
     const std::uint64_t times = std::max<std::uint64_t>(bytes_, 1) / std::max<std::uint64_t>(bytes, 1);
-    const model::Charges charges = model::for_working_set(charges_, times * working_set(schedule, group, charges_));
+    const model::Charges charges = model::for_working_set(charges_, times * working_set(*all, group, charges_));
     return model::walk(schedule, charges, group.hosts, all->in_scratch).finish();
 }
 

@@ -19,10 +19,9 @@ namespace loom::coll {
 inline constexpr std::uint32_t most_walked = 8;
 inline constexpr std::uint64_t most_segments = 8;  // of a long message that are walked
 
-// Bytes that a core of the first host works on: what is written, and as much that is read for it. 0 where charges are
-// the same for all sizes.
-[[nodiscard]] std::uint64_t working_set(const traffic::Schedule& schedule, const Group& group,
-                                        const model::Charges& charges);
+// Bytes that a core of the first host works on: of all buffers of its ranks where costs are known by that; else what is
+// written, and as much that is read for it. 0 where charges are the same for all sizes.
+[[nodiscard]] std::uint64_t working_set(const Whole& all, const Group& group, const model::Charges& charges);
 
 // What it is given must outlive it. Integers throughout, and of the call only what all ranks know: the same on every
 // rank.

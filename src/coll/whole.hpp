@@ -15,6 +15,7 @@ namespace loom::coll {
 struct Whole {
     traffic::Schedule schedule;
     std::vector<std::uint8_t> in_scratch;  // by operation: a send from scratch memory or a receive into it
+    std::vector<std::uint64_t> touched;    // by rank: bytes of its buffers, from the first to the last that is used
 };
 // Builds one after another in the same memory.
 class WholeBuilder {

@@ -66,7 +66,38 @@ std::vector<std::string> trouble(const traffic::Schedule& schedule, const Predic
     return traffic::trouble_text(schedule, waiting, prediction.untaken);
 }
 
+namespace {
+
+Charges with_sized(const Charges& charges, const SizedCosts& costs) {
+    Charges out = charges;
+    out.local.copy = costs.copy;
+    out.local.reduce = costs.reduce;
+    out.way.large.send_byte = costs.large_byte;
+    out.way.shared_byte = costs.shared_byte;
+    out.way.alone_byte = costs.alone_byte;
+    out.sized.clear();
+    out.cold.reset();
+    return out;
+}
+
+Charges by_size(const Charges& charges, std::uint64_t bytes) {
+    const std::vector<SizedCosts>& known = charges.sized;
+    const auto above = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.bytes >= bytes; });
+    if (above == known.begin()) return with_sized(charges, known.front());
+    if (above == known.end()) return with_sized(charges, known.back());
+    const SizedCosts &a = *(above - 1), &b = *above;
+    const auto reach = static_cast<std::int64_t>(std::max<std::uint64_t>(doublings(b.bytes, a.bytes), 1));
+    const auto part = std::min(static_cast<std::int64_t>(doublings(bytes, a.bytes)), reach);
+    const auto between = [&](std::int64_t from, std::int64_t to) { return from + (to - from) * part / reach; };
+    return with_sized(charges,
+                      {bytes, between(a.copy, b.copy), between(a.reduce, b.reduce), between(a.large_byte, b.large_byte),
+                       between(a.shared_byte, b.shared_byte), between(a.alone_byte, b.alone_byte)});
+}
+
+}  // namespace
+
 Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core) {
+    if (!charges.sized.empty()) return by_size(charges, bytes_a_core);
     if (!charges.cold || bytes_a_core <= charges.cold->fits) return charges;
     const ColdCosts& cold = *charges.cold;
     // In 1/256, by the doublings since `fits`.

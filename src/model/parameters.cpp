@@ -97,8 +97,8 @@ bool set_way(WayCosts& way, const Text& text, std::string_view entry, std::strin
         way.ready = time_of(entry, value);
         return true;
     }
-    if (name == "shared") {
-        way.shared_byte = byte_of(entry, value);
+    if (name == "shared" || name == "alone") {
+        (name == "alone" ? way.alone_byte : way.shared_byte) = byte_of(entry, value);
         return true;
     }
     if (name == "copying") {
@@ -106,10 +106,10 @@ bool set_way(WayCosts& way, const Text& text, std::string_view entry, std::strin
         way.copying = value == "costs" ? Copying::by_costs : Copying::by_fewer;
         return true;
     }
-    if (name == "limit" || name == "S") {
+    if (name == "limit" || name == "S" || name == "advance") {
         const std::optional<std::uint64_t> bytes = parse_bytes(value);
         if (!bytes) refuse(entry, "expected bytes, such as 4096 or 8KiB");
-        way.limit = *bytes;
+        (name == "advance" ? way.advance : way.limit) = *bytes;
         return true;
     }
     const bool small = take_prefix(name, "small.");
@@ -139,6 +139,29 @@ bool set_cold(Charges& charges, std::string_view entry, std::string_view name, s
     return false;
 }
 
+// "at.65536.copy": a byte where a core works on so many; kept in their order.
+bool set_sized(Charges& charges, std::string_view entry, std::string_view name, std::string_view value) {
+    const std::size_t dot = name.find('.');
+    if (dot == std::string_view::npos) return false;
+    const std::uint64_t bytes = number_of(entry, name.substr(0, dot), 1, UINT64_MAX);
+    name.remove_prefix(dot + 1);
+    auto at = std::find_if(charges.sized.begin(), charges.sized.end(),
+                           [&](const SizedCosts& each) { return each.bytes >= bytes; });
+    if (at == charges.sized.end() || at->bytes != bytes)
+        at = charges.sized.insert(
+            at, SizedCosts{bytes, charges.local.copy, charges.local.reduce, charges.way.large.send_byte,
+                           charges.way.shared_byte, charges.way.alone_byte});
+    for (const auto& [known, field] :
+         {std::pair{"copy", &SizedCosts::copy}, std::pair{"reduce", &SizedCosts::reduce},
+          std::pair{"large", &SizedCosts::large_byte}, std::pair{"shared", &SizedCosts::shared_byte},
+          std::pair{"alone", &SizedCosts::alone_byte}})
+        if (name == known) {
+            (*at).*field = byte_of(entry, value);
+            return true;
+        }
+    return false;
+}
+
 bool set_other(Charges& charges, std::string_view entry, std::string_view name, std::string_view value) {
     if (name == "f") {
         charges.free = static_cast<std::uint32_t>(number_of(entry, value, 1, 1'000'000));
@@ -150,6 +173,10 @@ bool set_other(Charges& charges, std::string_view entry, std::string_view name, 
         charges.local.reduce = byte_of(entry, value);
     } else if (name == "step") {
         charges.local.step = time_of(entry, value);
+    } else if (name == "call") {
+        charges.call = time_of(entry, value);
+    } else if (name == "turn") {
+        charges.turn = time_of(entry, value);
     } else if (name == "large") {
         for (std::size_t i = 0; i < std::size(large_names); ++i) {
             if (large_names[i] != value) continue;
@@ -180,6 +207,11 @@ void set(Charges& charges, Text& text, std::string_view entry) {
             refuse(entry, "there is no such parameter; there are " + parameter_help());
         return;
     }
+    if (take_prefix(name, "at.")) {
+        if (!set_sized(charges, entry, name, value))
+            refuse(entry, "there is no such parameter; there are " + parameter_help());
+        return;
+    }
     const bool near = take_prefix(name, "near.");
     const bool far = !near && take_prefix(name, "far.");
     if (far && !charges.far) charges.far = charges.way;
@@ -202,18 +234,22 @@ void add(std::string& text, const std::string& prefix, const MessageCosts& costs
 void add(std::string& text, const std::string& prefix, const WayCosts& way) {
     add(text, prefix + "small.", way.small);
     add(text, prefix + "large.", way.large);
-    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix +
-            "shared=" + ps(way.shared_byte) + "," + prefix +
+    text += prefix + "limit=" + std::to_string(way.limit) + "," + prefix + "advance=" + std::to_string(way.advance) +
+            "," + prefix + "ready=" + ps(way.ready.ps) + "," + prefix + "shared=" + ps(way.shared_byte) + "," + prefix +
+            "alone=" + ps(way.alone_byte) + "," + prefix +
             "copying=" + (way.copying == Copying::by_costs ? "costs" : "fewer") + ",";
 }
 
 }  // namespace
 
 std::string parameter_help() {
-    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, ready, shared and copying "
+    return "L, o (o_send, o_first, o_receive), g, O (O_send, O_receive), G, limit or S, advance, ready, shared and "
+           "copying "
            "(each "
-           "with near. or far. and small. or large. before it if wanted), f, cores, copy, reduce, step, taking, large, "
-           "and cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared";
+           "with near. or far. and small. or large. before it if wanted), f, cores, turn, call, copy, reduce, step, "
+           "taking, "
+           "large, cold.fits, cold.spills, cold.copy, cold.reduce, cold.large and cold.shared, and at.BYTES.copy, "
+           "at.BYTES.reduce, at.BYTES.large, at.BYTES.shared and at.BYTES.alone";
 }
 
 Charges parse_charges(std::string_view text, Charges base) {
@@ -239,7 +275,7 @@ std::string to_text(const Charges& charges) {
     if (charges.far) add(text, "far.", *charges.far);
     text += "f=" + std::to_string(charges.free) + ",cores=" + std::to_string(charges.host_cores) +
             ",copy=" + ps(charges.local.copy) + ",reduce=" + ps(charges.local.reduce) +
-            ",step=" + ps(charges.local.step.ps) +
+            ",step=" + ps(charges.local.step.ps) + ",turn=" + ps(charges.turn.ps) + ",call=" + ps(charges.call.ps) +
             ",taking=" + (charges.taking == Taking::after_arrival ? "after" : "during") +
             ",large=" + std::string(large_names[static_cast<std::size_t>(charges.waits_for)]);
     if (charges.cold)
@@ -247,6 +283,11 @@ std::string to_text(const Charges& charges) {
                 ",cold.spills=" + std::to_string(charges.cold->spills) + ",cold.copy=" + ps(charges.cold->copy) +
                 ",cold.reduce=" + ps(charges.cold->reduce) + ",cold.large=" + ps(charges.cold->large_byte) +
                 ",cold.shared=" + ps(charges.cold->shared_byte);
+    for (const SizedCosts& each : charges.sized) {
+        const std::string at = ",at." + std::to_string(each.bytes) + ".";
+        text += at + "copy=" + ps(each.copy) + at + "reduce=" + ps(each.reduce) + at + "large=" + ps(each.large_byte) +
+                at + "shared=" + ps(each.shared_byte) + at + "alone=" + ps(each.alone_byte);
+    }
     return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "loom/base/error.hpp"
 #include "loom/traffic/playing.hpp"
+#include "model/check_costs.hpp"
 #include "model/event_queue.hpp"
 
 namespace loom::model {
@@ -17,60 +18,6 @@ namespace {
 using traffic::Op;
 using traffic::OpIndex;
 using traffic::OpKind;
-
-void check(const MessageCosts& m) {
-    for (const Time time : {m.send, m.send_first, m.gap, m.latency, m.take})
-        if (time.ps < 0) throw UsageError("the costs of messages must not be negative");
-    if (m.send_byte < 0 || m.gap_byte < 0 || m.take_byte < 0)
-        throw UsageError("the costs of a byte must not be negative");
-}
-
-void check(const WayCosts& way) {
-    check(way.small);
-    check(way.large);
-    if (way.ready.ps < 0 || way.shared_byte < 0)
-        throw UsageError("the way of a receiver's word must not take less than no time");
-}
-
-double length_of(const WayCosts& way, std::uint64_t bytes) {
-    const MessageCosts& m = bytes > way.limit ? way.large : way.small;
-    const auto ps = [](Time time) { return static_cast<double>(time.ps); };
-    const double byte =
-        static_cast<double>(m.send_byte) + 2 * static_cast<double>(m.gap_byte) + static_cast<double>(m.take_byte);
-    return ps(m.send) + ps(m.send_first) + 2 * ps(m.gap) + 2 * ps(m.latency) + ps(m.take) + ps(way.ready) +
-           static_cast<double>(bytes) * byte;
-}
-
-// The sum of everything that takes time is an end that none passes.
-void check_length(const traffic::Schedule& schedule, const Charges& c) {
-    check(c.way);
-    if (c.far) check(*c.far);
-    if (c.local.copy < 0 || c.local.reduce < 0 || c.local.step.ps < 0)
-        throw UsageError("the costs of local operations must not be negative");
-    if (c.free == 0) throw UsageError("an adapter works on at least one message at a time");
-    double length = 0;
-    for (const Op& op : schedule.ops()) {
-        const auto amount = static_cast<double>(op.amount);
-        const auto step = static_cast<double>(c.local.step.ps);
-        switch (op.kind) {
-            case OpKind::send:
-                length += std::max(length_of(c.way, op.amount), c.far ? length_of(*c.far, op.amount) : 0.0);
-                break;
-            case OpKind::receive:
-                break;
-            case OpKind::compute:
-                length += amount;
-                break;
-            case OpKind::copy:
-                length += step + amount * static_cast<double>(c.local.copy);
-                break;
-            case OpKind::reduce:
-                length += step + amount * static_cast<double>(c.local.reduce);
-                break;
-        }
-    }
-    if (length > 4e18) throw Error("the schedule may last longer than 46 days, which is all that can be predicted");
-}
 
 // Events by time and number. Those that wait for the same core and adapter stand in one heap, and so do those that wait
 // for any core of their host; of each heap only the first is among the events: all would try again at the same moment.
@@ -82,7 +29,7 @@ public:
 
 private:
     static constexpr OpIndex none = 0xffffffffu;
-    enum class What : std::uint8_t { operation, head, take, wake };
+    enum class What : std::uint8_t { operation, head, take, wake, call };
     // What waits for a core alone, or for one and a side of an adapter; messages with other costs may find room in an
     // adapter at another time.
     enum class Line : std::uint8_t { local = 0, send = 1, take = 5 };
@@ -91,7 +38,7 @@ private:
     struct Event {
         Time time;
         std::uint64_t number;
-        std::uint32_t about;  // an operation; of a message its send; of a wake the queue
+        std::uint32_t about;  // an operation; of a message its send; of a wake the queue; of a call the rank
         What what;
         bool operator>(const Event& other) const {
             return time != other.time ? time > other.time : number > other.number;
@@ -108,6 +55,14 @@ private:
         Time worked;        // when the last work was over that took time
         bool sent = false;  // it was a send
     };
+    // Of a host whose ranks stay on theirs.
+    struct HostCore {
+        Time free;
+        std::uint32_t last = none;  // the rank that had it
+        std::uint32_t ranks = 0;
+    };
+    // Those of other ranks come behind all that the one which has the core does at the same moment.
+    static constexpr std::uint64_t behind = std::uint64_t{1} << 63;
     struct State {
         std::uint32_t rank = 0, waits = 0;
         Time ready, posted, sent;
@@ -116,6 +71,7 @@ private:
         OpIndex partner = none;
         OpIndex next = none;  // in the one list of its receiver in which it is
         bool announced = false;
+        bool arrived = false;  // lent in advance, and the receive is not posted yet
     };
     struct List {
         OpIndex first = none, last = none;
@@ -151,7 +107,13 @@ private:
     void busy(std::uint32_t rank, const Op& op, Time now, Time until, bool sent) {
         Core& core = cores_[core_of(rank, op)];
         core.free = until;
-        if (c_.host_cores != 0) *host_core(host_of(rank)) = until;
+        if (stay_) {
+            HostCore& own = kept_cores_[core_of_rank_[rank]];
+            own.free = until;
+            own.last = rank;
+        } else if (c_.host_cores != 0) {
+            *host_core(host_of(rank)) = until;
+        }
         if (until == now && !sent) return;
         core.sent = sent;
         core.worked = until;
@@ -166,11 +128,21 @@ private:
         return static_cast<std::uint32_t>(line) + (is_far(send) ? 2u : 0u) + (is_large(send) ? 1u : 0u);
     }
     bool try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue);
+    bool try_own_core_later(const Event& event, std::uint32_t rank, Time free);
+    [[nodiscard]] std::uint64_t number_of(const Event& event, std::uint32_t rank) const;  // when it tries again
+    [[nodiscard]] Time turn_of(std::uint32_t rank) const;
+    [[nodiscard]] Time turn_to(std::uint32_t rank, Time when) const;
+    void keep_to_cores();
+    void play_call(const Event& event);
     void wake(const Event& event);
     [[nodiscard]] Time free_for(const Waiting& waiting) const;
 
     void count_large();
     [[nodiscard]] bool may_be_lent(OpIndex send) const;
+    [[nodiscard]] bool in_advance(OpIndex send) const {
+        return may_be_lent(send) && schedule_.op(send).amount <= way(send).advance;
+    }
+    [[nodiscard]] Time moving(OpIndex send) const;
     Time lend(OpIndex send);
 
     void play(const Event& event);
@@ -206,6 +178,9 @@ private:
     std::pmr::vector<Core> cores_{&memory_};
     std::pmr::vector<Time> out_{&memory_}, in_{&memory_};
     std::pmr::vector<Time> host_cores_{&memory_};
+    const bool stay_;  // ranks stay on their cores, which are:
+    std::pmr::vector<HostCore> kept_cores_{&memory_};
+    std::pmr::vector<std::uint32_t> core_of_rank_{&memory_};
     std::pmr::vector<List> posted_{&memory_}, waiting_{&memory_};   // by receiver
     std::pmr::vector<std::pmr::vector<Waiting>> queues_{&memory_};  // those of the hosts last
     std::uint32_t first_of_hosts_ = 0;
@@ -217,7 +192,12 @@ private:
 
 Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<const std::uint32_t> hosts,
            std::span<const std::uint8_t> shared)
-    : schedule_(schedule), c_(charges), hosts_(hosts), shared_(shared), open_(schedule.size()) {
+    : schedule_(schedule),
+      c_(charges),
+      hosts_(hosts),
+      shared_(shared),
+      stay_(charges.host_cores != 0 && charges.turn != Time{}),
+      open_(schedule.size()) {
     const std::size_t ranks = schedule.ranks();
     for (const Op& op : schedule.ops()) {
         cpus_ = std::max<std::uint32_t>(cpus_, op.cpu + 1u);
@@ -243,10 +223,39 @@ Walk::Walk(const traffic::Schedule& schedule, const Charges& charges, std::span<
         for (OpIndex op = first; op < end; ++op) {
             ops_[op].rank = rank;
             ops_[op].waits = schedule.waits_for(op);
-            if (ops_[op].waits == 0) freed_.push_back(op);
+            if (ops_[op].waits == 0 && c_.call == Time{}) freed_.push_back(op);
         }
+        if (c_.call != Time{} && first != end) put(Time{}, What::call, rank);
     }
+    if (stay_) keep_to_cores();
     count_large();
+}
+
+void Walk::keep_to_cores() {
+    const auto ranks = static_cast<std::uint32_t>(schedule_.ranks());
+    const std::size_t hosts = host_cores_.size() / c_.host_cores;
+    std::pmr::vector<std::uint64_t> all(hosts, 0, &memory_), seen(hosts, 0, &memory_);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) ++all[host_of(rank)];
+    kept_cores_.resize(hosts * c_.host_cores);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        const std::uint32_t host = host_of(rank);
+        const std::uint64_t core = seen[host]++ * c_.host_cores / std::max<std::uint64_t>(all[host], c_.host_cores);
+        core_of_rank_.push_back(static_cast<std::uint32_t>(host * c_.host_cores + core));
+        ++kept_cores_[core_of_rank_.back()].ranks;
+    }
+}
+
+Time Walk::turn_of(std::uint32_t rank) const {
+    const std::uint32_t ranks = kept_cores_[core_of_rank_[rank]].ranks;
+    return ranks < 2 ? Time{} : Time{c_.turn.ps * ranks / 2};
+}
+
+// What passes until the rank has its core, which is free. One that has nothing to do gives it to the next, and those go
+// round: it comes back after half of them. Nobody waits for a core that nobody had.
+Time Walk::turn_to(std::uint32_t rank, Time when) const {
+    if (!stay_) return {};
+    const HostCore& core = kept_cores_[core_of_rank_[rank]];
+    return core.last == none || (core.last == rank && core.free == when) ? Time{} : turn_of(rank);
 }
 
 bool Walk::may_be_lent(OpIndex send) const {
@@ -263,6 +272,12 @@ void Walk::count_large() {
     }
 }
 
+// All bytes of a message that is lent, whose partner is known.
+Time Walk::moving(OpIndex send) const {
+    const bool shared = !shared_.empty() && (shared_[send] != 0 || shared_[ops_[send].partner] != 0);
+    return per_byte(shared ? way(send).shared_byte : costs(send).send_byte, schedule_.op(send).amount);
+}
+
 // What the sender's core has to do for the bytes; the rest is the receiver's.
 Time Walk::lend(OpIndex send) {
     const Op& op = schedule_.op(send);
@@ -270,7 +285,7 @@ Time Walk::lend(OpIndex send) {
     const bool from = !shared_.empty() && shared_[send] != 0;
     const bool to = !shared_.empty() && shared_[state.partner] != 0;
     const std::uint32_t sends = large_sends_[state.rank], receives = large_receives_[op.peer.value];
-    const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+    const Time all = moving(send);
     Time own = all;
     if (from != to)
         own = from ? Time{} : all;
@@ -278,6 +293,8 @@ Time Walk::lend(OpIndex send) {
         own = sends > receives ? Time{} : all;
     else if (c_.host_cores != 0)
         own = Time{};
+    else if (large_receives_[state.rank] == 0 && way(send).alone_byte != 0)
+        return state.lent = per_byte(way(send).alone_byte, op.amount);
     else if (large_receives_[state.rank] == 0)
         own = Time{all.ps / 2};
     if (own != all) state.lent = all - own;
@@ -313,6 +330,7 @@ Prediction Walk::run() {
 // True, and the event kept, while what it needs is busy: its rank's core and adapter, which are free at `free` and for
 // which others wait in `queue`, or all cores of the host.
 bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uint32_t queue) {
+    if (stay_) return try_own_core_later(event, rank, free);
     if (c_.host_cores != 0) {
         const Time host = *host_core(host_of(rank));
         if (host > free) {
@@ -326,6 +344,21 @@ bool Walk::try_later(const Event& event, std::uint32_t rank, Time free, std::uin
     std::push_heap(waiting.begin(), waiting.end(), std::greater<>{});
     if (waiting.front().number == event.number) push({free, event.number, queue, What::wake});
     return true;
+}
+
+// There are few: each tries again by itself.
+bool Walk::try_own_core_later(const Event& event, std::uint32_t rank, Time free) {
+    const HostCore& core = kept_cores_[core_of_rank_[rank]];
+    free = std::max(free, core.free);
+    if (free <= event.time) return false;
+    push({free, number_of(event, rank), event.about, event.what});
+    return true;
+}
+
+std::uint64_t Walk::number_of(const Event& event, std::uint32_t rank) const {
+    if (!stay_) return event.number;
+    const std::uint64_t number = event.number & ~behind;
+    return kept_cores_[core_of_rank_[rank]].last == rank ? number : number | behind;
 }
 
 // One that is no longer the first was overtaken, or has had its turn.
@@ -343,6 +376,7 @@ void Walk::wake(const Event& event) {
 }
 
 Time Walk::free_for(const Waiting& waiting) const {
+    if (waiting.what == What::call) return core_free(waiting.op, schedule_.op(schedule_.first(Rank{waiting.op})));
     const Op& op = schedule_.op(waiting.op);
     if (waiting.what == What::operation) {
         const std::uint32_t rank = ops_[waiting.op].rank;
@@ -355,7 +389,22 @@ Time Walk::free_for(const Waiting& waiting) const {
                                                : core;
 }
 
+// A rank begins with what waits for nothing once its core has gone through the call.
+void Walk::play_call(const Event& event) {
+    const std::uint32_t rank = event.about;
+    const OpIndex first = schedule_.first(Rank{rank});
+    const Op& op = schedule_.op(first);
+    if (try_later(event, rank, core_free(rank, op), queue_of(rank, op, static_cast<std::uint32_t>(Line::local))))
+        return;
+    const Time over = event.time + turn_to(rank, event.time) + c_.call;
+    for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) cores_[rank * cpus_ + cpu].free = over;
+    busy(rank, op, event.time, over, false);
+    for (OpIndex i = first; i < first + schedule_.ops(Rank{rank}).size(); ++i)
+        if (ops_[i].waits == 0) freed_.push_back(i);
+}
+
 void Walk::play(const Event& event) {
+    if (event.what == What::call) return play_call(event);
     const Op& op = schedule_.op(event.about);
     if (event.what == What::head) return play_head(event, op);
     if (event.what == What::take) return play_take(event, op);
@@ -372,9 +421,10 @@ void Walk::play_local(const Event& event, const Op& op) {
     const Time work = op.kind == OpKind::compute
                           ? Time{amount}
                           : c_.local.step + Time{amount * (op.kind == OpKind::copy ? c_.local.copy : c_.local.reduce)};
-    busy(rank, op, event.time, event.time + work, false);
-    begin(event.about, event.time);
-    complete(event.about, event.time + work);
+    const Time from = event.time + turn_to(rank, event.time);
+    busy(rank, op, event.time, from + work, false);
+    begin(event.about, from);
+    complete(event.about, from + work);
 }
 
 void Walk::play_send(const Event& event, const Op& op) {
@@ -389,16 +439,19 @@ void Walk::play_send(const Event& event, const Op& op) {
         begin(event.about, event.time);
         if (c_.waits_for == Large::ready) meet_receive(event.about);
     }
-    if (large && c_.waits_for == Large::ready) {
+    const bool advance = in_advance(event.about);
+    if (large && c_.waits_for == Large::ready && !advance) {
         if (state.partner == none) return;  // the receive will call again
         const Time word = ops_[state.partner].posted + way(event.about).ready;
-        if (word > event.time) return push({word, event.number, event.about, What::operation});
+        if (word > event.time) return push({word, number_of(event, state.rank), event.about, What::operation});
     }
     const Core& core = cores_[core_of(state.rank, op)];
     const bool warm = core.sent && state.ready <= core.worked;
-    const Time posted = event.time + m.send + (warm ? Time{} : m.send_first);
-    const bool lending = may_be_lent(event.about);
-    state.sent = posted + (lending ? lend(event.about) : per_byte(m.send_byte, op.amount));
+    const Time posted = event.time + turn_to(state.rank, event.time) + m.send + (warm ? Time{} : m.send_first);
+    if (advance)
+        state.sent = posted, state.lent = Time{};
+    else
+        state.sent = posted + (may_be_lent(event.about) ? lend(event.about) : per_byte(m.send_byte, op.amount));
     busy(state.rank, op, event.time, state.sent, true);
     out = std::max(out, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
     put(posted + m.latency, What::head, event.about);
@@ -421,14 +474,20 @@ void Walk::play_take(const Event& event, const Op& op) {
     const std::uint32_t rank = op.peer.value;
     const MessageCosts& m = costs(event.about);
     Time& in = in_[nic_of(rank, event.about)];
+    State& state = ops_[event.about];
+    const bool advance = in_advance(event.about);
+    if (advance && state.partner == none) {
+        state.arrived = true;  // the receive will call again
+        return;
+    }
     const bool with_adapter = c_.taking == Taking::during_arrival;
     Time free = core_free(rank, op);
     if (with_adapter) free = std::max(free, room(in, m));
     if (try_later(event, rank, free, queue_of(rank, op, line_of(Line::take, event.about)))) return;
     if (with_adapter) in = std::max(in, event.time) + m.gap + per_byte(m.gap_byte, op.amount);
-    State& state = ops_[event.about];
-    const Time moving = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
-    state.took = event.time + m.take + moving;
+    if (advance) state.lent = moving(event.about);
+    const Time bytes = state.lent != never ? state.lent : per_byte(m.take_byte, op.amount);
+    state.took = event.time + turn_to(rank, event.time) + m.take + bytes;
     busy(rank, op, event.time, state.took, false);
     if (c_.waits_for != Large::ready) meet_receive(event.about);
     if (state.partner != none) finish_message(event.about, event.time);
@@ -442,6 +501,10 @@ void Walk::play_receive(const Event& event) {
         take_first(waiting_[ops_[receive].rank], [&](OpIndex waiting) { return fits(waiting, receive); });
     if (send == none) return append(posted_[ops_[receive].rank], receive);
     ops_[send].partner = receive;
+    if (in_advance(send)) {
+        if (ops_[send].arrived) put(event.time, What::take, send);
+        return;
+    }
     if (c_.waits_for == Large::ready && is_large(send))
         put(event.time + way(send).ready, What::operation, send);
     else if (ops_[send].took != never)
@@ -465,7 +528,10 @@ void Walk::finish_message(OpIndex send, Time now) {
         out = std::max(out, now);
         complete(send, std::max(now, state.sent));
     }
-    if (state.lent != never) complete(send, std::max(state.took + costs(send).latency, state.sent));
+    if (state.lent != never) {
+        const Time heard = stay_ ? turn_of(state.rank) : Time{};
+        complete(send, std::max(state.took + costs(send).latency + heard, state.sent));
+    }
     complete(state.partner, std::max(now, state.took));
 }
 

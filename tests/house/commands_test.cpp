@@ -85,6 +85,7 @@ const std::map<std::string, std::string> small_questions{
     {"coll explain", "barrier -n 2"},
     {"predict", "barrier --fabric tree.json --tables tree.lft"},
     {"measure loggp", "-n 2"},
+    {"measure coll", "-n 2 --only barrier --rounds 3"},
     {"model predict", "--coll barrier --ranks 4"},
     {"model plot", "--coll barrier --ranks 4 -o barrier.svg"},
     {"report", "tree.json tree.lft -o page.html"},

@@ -34,6 +34,14 @@ TEST(Parameters, ComeBackFromTheirText) {
                                      static_cast<std::int64_t>(random.below(999)),
                                      static_cast<std::int64_t>(random.below(999))};
 
+        charges.way.advance = random();
+        charges.way.alone_byte = random.below(99);
+        charges.turn = Time{random.below(99)};
+        charges.call = Time{random.below(99)};
+        for (std::uint64_t i = 0; i < seed % 4; ++i)
+            charges.sized.push_back({1000 * (i + 1) + random.below(999), random.below(99), random.below(99),
+                                     random.below(99), random.below(99), random.below(99)});
+
         const Charges back = parse_charges(to_text(charges), {});
 
         ASSERT_EQ(back, charges) << to_text(charges);

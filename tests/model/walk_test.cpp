@@ -52,6 +52,10 @@ Charges draw_charges(std::uint64_t seed, const Case& c) {
     charges.taking = random.below(2) == 0 ? Taking::after_arrival : Taking::during_arrival;
     charges.local = {.copy = 1000 * random.below(2), .reduce = 1000 * random.below(3), .step = nanoseconds(1)};
     charges.host_cores = c.host_cores;
+    if (seed % 5 == 0) charges.way.alone_byte = 1000;
+    if (seed % 4 < 2) charges.way.advance = seed % 4 == 0 ? UINT64_MAX : 30;
+    if (seed % 2 == 0) charges.call = nanoseconds(random.below(4));
+    if (seed % 3 == 0) charges.turn = nanoseconds(random.below(4));
     return charges;
 }
 

@@ -1,5 +1,6 @@
 // The walk of a schedule as it is told: every event in turn, one that finds its core, adapter or host busy tries again
-// when those are free, and matching goes through lists. Slow and obvious.
+// when those are free, and matching goes through lists. Where ranks stay on their cores, one that has its core goes on
+// before others try. Slow and obvious.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +29,14 @@ public:
         if (hosts_.empty()) hosts_.resize(schedule.ranks(), 0);
         for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
             if (c_.host_cores > 0) host_core_[hosts_[rank]].resize(c_.host_cores);
+            const auto& ops = schedule.ops(Rank{rank});
+            if (c_.call > Time{} && !ops.empty()) put(Time{}, What::call, schedule.first(Rank{rank}));
             for (std::size_t i = 0; i < schedule.ops(Rank{rank}).size(); ++i) {
                 State& op = ops_[schedule.first(Rank{rank}) + i];
                 op.rank = rank;
                 op.waits = schedule.waits_for(static_cast<traffic::OpIndex>(schedule.first(Rank{rank}) + i));
-                if (op.waits == 0) freed_.push_back(static_cast<traffic::OpIndex>(schedule.first(Rank{rank}) + i));
+                if (op.waits == 0 && c_.call == Time{})
+                    freed_.push_back(static_cast<traffic::OpIndex>(schedule.first(Rank{rank}) + i));
             }
         }
         begin_freed();
@@ -59,13 +63,21 @@ public:
     }
 
 private:
-    enum class What { operation, head, take };
+    enum class What { operation, head, take, call };
     struct Event {
         Time time;
+        bool behind;           // of a rank that waits for the one that has its core
         std::uint64_t number;  // order of creation; an event that tries again keeps it
         What what;
-        traffic::OpIndex op;  // of a message: its send
-        bool operator<(const Event& other) const { return std::tie(time, number) < std::tie(other.time, other.number); }
+        traffic::OpIndex op;  // of a message: its send; of a call: the rank's first
+        bool operator<(const Event& other) const {
+            return std::tie(time, behind, number) < std::tie(other.time, other.behind, other.number);
+        }
+    };
+    // Of a rank that stays on one of its host's.
+    struct Kept {
+        Time free;
+        std::optional<std::uint32_t> last;
     };
     struct Core {
         Time free;
@@ -82,6 +94,7 @@ private:
         model::Span span;
         Time posted{};  // of a receive
         bool announced = false;
+        bool arrived = false;  // lent in advance, before its receive was posted
         std::optional<traffic::OpIndex> partner;
         std::optional<Time> lent;  // of a send: what the receiver's core does of the copying
         std::optional<Time> took;  // of a send: when its message was in the receiver's hands
@@ -105,10 +118,35 @@ private:
         return {far, far ? hosts_[rank] : rank, schedule_.op(send).nic};
     }
     Core& core(std::uint32_t rank, const traffic::Op& op) { return ranks_[rank].core[op.cpu]; }
-    void put(Time time, What what, traffic::OpIndex op) { queue_.insert({time, numbers_++, what, op}); }
+    void put(Time time, What what, traffic::OpIndex op) { queue_.insert({time, false, numbers_++, what, op}); }
+    [[nodiscard]] bool stays() const { return c_.host_cores != 0 && c_.turn > Time{}; }
+    // Which of its host's cores a rank stays on, and how many do.
+    [[nodiscard]] std::uint32_t kept_core(std::uint32_t rank) const {
+        std::uint32_t before = 0, all = 0;
+        for (std::uint32_t other = 0; other < hosts_.size(); ++other) {
+            if (hosts_[other] != hosts_[rank]) continue;
+            before += other < rank ? 1 : 0;
+            ++all;
+        }
+        return all <= c_.host_cores ? before : before * c_.host_cores / all;
+    }
+    [[nodiscard]] Time turn_of(std::uint32_t rank) const {
+        std::int64_t ranks = 0;
+        for (std::uint32_t other = 0; other < hosts_.size(); ++other)
+            ranks += hosts_[other] == hosts_[rank] && kept_core(other) == kept_core(rank) ? 1 : 0;
+        return ranks == 1 ? Time{} : Time{c_.turn.ps * ranks / 2};
+    }
+    Kept& kept(std::uint32_t rank) { return kept_[{hosts_[rank], kept_core(rank)}]; }
+    Time turn_to(std::uint32_t rank, Time when) {
+        if (!stays()) return Time{};
+        const Kept& core = kept(rank);
+        if (!core.last || (*core.last == rank && core.free == when)) return Time{};
+        return turn_of(rank);
+    }
     // When a core of the rank's host is free.
     Time host_free(std::uint32_t rank) {
         if (c_.host_cores == 0) return Time{};
+        if (stays()) return kept(rank).free;
         const auto& cores = host_core_[hosts_[rank]];
         return *std::min_element(cores.begin(), cores.end());
     }
@@ -116,6 +154,10 @@ private:
         if (until > now || sent) core(rank, op).worked = until, core(rank, op).sent = sent;
         core(rank, op).free = until;
         if (c_.host_cores == 0) return;
+        if (stays()) {
+            kept(rank) = {until, rank};
+            return;
+        }
         auto& cores = host_core_[hosts_[rank]];
         *std::min_element(cores.begin(), cores.end()) = until;
     }
@@ -125,7 +167,9 @@ private:
     }
     bool try_later(const Event& event, Time free) {
         if (free <= event.time) return false;
-        queue_.insert({free, event.number, event.what, event.op});
+        const bool comes = event.what == What::take || event.what == What::head;
+        const std::uint32_t rank = comes ? schedule_.op(event.op).peer.value : ops_[event.op].rank;
+        queue_.insert({free, stays() && kept(rank).last != rank, event.number, event.what, event.op});
         return true;
     }
 
@@ -165,11 +209,23 @@ private:
 
     void play(const Event& event) {
         const traffic::Op& op = schedule_.op(event.op);
+        if (event.what == What::call) return play_call(event, op);
         if (event.what == What::head) return play_head(event, op);
         if (event.what == What::take) return play_take(event, op);
         if (op.kind == traffic::OpKind::send) return play_send(event, op);
         if (op.kind == traffic::OpKind::receive) return play_receive(event, op);
         play_local(event, op);
+    }
+    // What a rank does before everything else.
+    void play_call(const Event& event, const traffic::Op& op) {
+        const std::uint32_t rank = ops_[event.op].rank;
+        if (try_later(event, host_free(rank))) return;
+        const Time over = event.time + turn_to(rank, event.time) + c_.call;
+        const auto& ops = schedule_.ops(Rank{rank});
+        for (const traffic::Op& each : ops) core(rank, each).free = over;
+        busy(rank, op, event.time, over, false);
+        for (std::size_t i = 0; i < ops.size(); ++i)
+            if (ops_[event.op + i].waits == 0) freed_.push_back(static_cast<traffic::OpIndex>(event.op + i));
     }
     void play_local(const Event& event, const traffic::Op& op) {
         const std::uint32_t rank = ops_[event.op].rank;
@@ -178,9 +234,10 @@ private:
         const Time work = op.kind == traffic::OpKind::compute ? Time{amount}
                           : op.kind == traffic::OpKind::copy  ? c_.local.step + Time{amount * c_.local.copy}
                                                               : c_.local.step + Time{amount * c_.local.reduce};
-        busy(rank, op, event.time, event.time + work, false);
-        begin(event.op, event.time);
-        complete(event.op, event.time + work);
+        const Time from = event.time + turn_to(rank, event.time);
+        busy(rank, op, event.time, from + work, false);
+        begin(event.op, from);
+        complete(event.op, from + work);
     }
     void play_send(const Event& event, const traffic::Op& op) {
         State& state = ops_[event.op];
@@ -192,13 +249,17 @@ private:
             begin(event.op, event.time);
             if (c_.waits_for == model::Large::ready) meet_receive(event.op);
         }
-        if (large(event.op) && c_.waits_for == model::Large::ready) {
+        if (large(event.op) && c_.waits_for == model::Large::ready && !in_advance(event.op)) {
             if (!state.partner) return;  // play_receive will call again
             if (try_later(event, ops_[*state.partner].posted + way(event.op).ready)) return;
         }
         const bool warm = core(state.rank, op).sent && state.ready <= core(state.rank, op).worked;
-        const Time posted = event.time + costs.send + (warm ? Time{} : costs.send_first);
-        const Time copying = may_be_lent(event.op) ? own_part(event.op) : per_byte(costs.send_byte, op.amount);
+        const Time posted =
+            event.time + turn_to(state.rank, event.time) + costs.send + (warm ? Time{} : costs.send_first);
+        const Time copying = in_advance(event.op)    ? Time{}
+                             : may_be_lent(event.op) ? own_part(event.op)
+                                                     : per_byte(costs.send_byte, op.amount);
+        if (in_advance(event.op)) state.lent = Time{};
         const Time sent = posted + copying;
         busy(state.rank, op, event.time, sent, true);
         out = std::max(out, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
@@ -209,6 +270,13 @@ private:
     }
     [[nodiscard]] bool may_be_lent(traffic::OpIndex send) const {
         return large(send) && c_.waits_for == model::Large::ready && way(send).copying == model::Copying::by_fewer;
+    }
+    [[nodiscard]] bool in_advance(traffic::OpIndex send) const {
+        return may_be_lent(send) && schedule_.op(send).amount <= way(send).advance;
+    }
+    [[nodiscard]] Time moving(traffic::OpIndex send) const {
+        const bool shared = shared_[send] != 0 || shared_[*ops_[send].partner] != 0;
+        return per_byte(shared ? way(send).shared_byte : costs(send).send_byte, schedule_.op(send).amount);
     }
     // Large messages that a rank has to do with.
     [[nodiscard]] std::size_t count(std::uint32_t rank, bool sent) const {
@@ -221,14 +289,19 @@ private:
     Time own_part(traffic::OpIndex send) {
         const traffic::Op& op = schedule_.op(send);
         const bool from = shared_[send] != 0, to = shared_[*ops_[send].partner] != 0;
-        const Time all = per_byte(from || to ? way(send).shared_byte : costs(send).send_byte, op.amount);
+        const Time all = moving(send);
         const std::size_t sends = count(ops_[send].rank, true), receives = count(op.peer.value, false);
         Time own = all;
         if (from && !to) own = Time{};
         if (from == to && sends > receives) own = Time{};
         if (from == to && sends == receives && c_.host_cores != 0) own = Time{};
-        if (from == to && sends == receives && c_.host_cores == 0 && count(ops_[send].rank, false) == 0)
+        if (from == to && sends == receives && c_.host_cores == 0 && count(ops_[send].rank, false) == 0) {
             own = Time{all.ps / 2};
+            if (const std::int64_t alone = way(send).alone_byte; alone != 0) {
+                ops_[send].lent = per_byte(alone, op.amount);
+                return *ops_[send].lent;
+            }
+        }
         if (own != all) ops_[send].lent = all - own;
         return own;
     }
@@ -245,12 +318,18 @@ private:
         const std::uint32_t rank = op.peer.value;
         Time& in = in_[adapter(rank, event.op)];
         const model::MessageCosts& costs = this->costs(event.op);
+        if (in_advance(event.op) && !ops_[event.op].partner) {
+            ops_[event.op].arrived = true;
+            return;
+        }
         const bool with_adapter = c_.taking == model::Taking::during_arrival;
         const Time from = with_adapter ? room(in, costs) : Time{};
         if (try_later(event, std::max({core(rank, op).free, host_free(rank), from}))) return;
         if (with_adapter) in = std::max(in, event.time) + costs.gap + per_byte(costs.gap_byte, op.amount);
+        if (in_advance(event.op)) ops_[event.op].lent = moving(event.op);
         const std::optional<Time> lent = ops_[event.op].lent;
-        const Time took = event.time + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
+        const Time took =
+            event.time + turn_to(rank, event.time) + costs.take + (lent ? *lent : per_byte(costs.take_byte, op.amount));
         busy(rank, op, event.time, took, false);
         ops_[event.op].took = took;
         if (c_.waits_for != model::Large::ready) meet_receive(event.op);
@@ -265,6 +344,10 @@ private:
         const traffic::OpIndex send = *found;
         waiting.erase(found);
         ops_[send].partner = event.op;
+        if (in_advance(send)) {
+            if (ops_[send].arrived) put(event.time, What::take, send);
+            return;
+        }
         if (c_.waits_for == model::Large::ready && large(send))
             put(event.time + way(send).ready, What::operation, send);
         else if (ops_[send].took)
@@ -287,7 +370,8 @@ private:
             out = std::max(out, now);
             complete(send, std::max(now, sent_[send]));
         }
-        if (ops_[send].lent) complete(send, std::max(*ops_[send].took + costs(send).latency, sent_[send]));
+        const Time heard = stays() ? turn_of(ops_[send].rank) : Time{};
+        if (ops_[send].lent) complete(send, std::max(*ops_[send].took + costs(send).latency + heard, sent_[send]));
         complete(*ops_[send].partner, std::max(now, *ops_[send].took));
     }
     [[nodiscard]] bool fits(traffic::OpIndex send, traffic::OpIndex receive) const {
@@ -304,6 +388,7 @@ private:
     std::vector<RankState> ranks_;
     std::map<Adapter, Time> out_, in_;
     std::map<std::uint32_t, std::vector<Time>> host_core_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Kept> kept_;  // by host and core
     std::map<traffic::OpIndex, Time> sent_;
     std::vector<traffic::OpIndex> freed_;
     std::set<Event> queue_;

@@ -12,11 +12,12 @@ namespace loom::model {
 // of a message's costs:
 //   L latency; o_send, o_first, o_receive (o: send and receive) of a core; g of an adapter;
 //   O_send, O_receive (O: both), G the same for a byte
-// and of the ways: limit (or S: bytes of the largest small message), ready, shared (a byte of a large message one end
-// of which is in shared memory), copying=costs|fewer. All of them may have "near." or "far." (between hosts) and those
-// of messages "small." or "large." before them; without, they hold for all. The others: f, cores, copy, reduce (a
-// byte), step, large=nothing|match|ready, taking=after|during (arrival, see Taking), and where caches end: cold.fits
-// and cold.spills (bytes that a core works on), cold.copy, cold.reduce, cold.large, cold.shared (a byte).
+// and of the ways: limit (or S: bytes of the largest small message), advance, ready, shared (a byte of a large message
+// one end of which is in shared memory), copying=costs|fewer. All of them may have "near." or "far." (between hosts)
+// and those of messages "small." or "large." before them; without, they hold for all. The others: f, cores, turn, call,
+// copy, reduce (a byte), step, large=nothing|match|ready, taking=after|during (arrival, see Taking), and where caches
+// end: cold.fits and cold.spills (bytes that a core works on), cold.copy, cold.reduce, cold.large, cold.shared (a
+// byte), or instead of these at.BYTES.copy and so on: what a byte costs where a core works on so many.
 [[nodiscard]] std::string parameter_help();
 
 // `base` with what the text says, each name once. Where the base takes messages during their arrival (LogGOPS), O,

@@ -57,6 +57,11 @@ struct WayCosts {
     Time ready{};
     Copying copying = Copying::by_costs;
     std::int64_t shared_byte = 0;
+    // Large messages of up to so many bytes do not wait for the word: the sender says at once where they lie, and the
+    // receiver's core moves them when both are there. With Large::ready and Copying::by_fewer alone.
+    std::uint64_t advance = 0;
+    // A byte of a large message that both ends move, a half each; 0: half of what one end takes.
+    std::int64_t alone_byte = 0;
     friend bool operator==(const WayCosts&, const WayCosts&) = default;
 };
 
@@ -70,6 +75,16 @@ struct ColdCosts {
     friend bool operator==(const ColdCosts&, const ColdCosts&) = default;
 };
 
+// What a byte costs, in picoseconds, where a core works on so many bytes.
+struct SizedCosts {
+    std::uint64_t bytes = 0;
+    std::int64_t copy = 0, reduce = 0;
+    std::int64_t large_byte = 0;   // instead of WayCosts::large.send_byte inside a host
+    std::int64_t shared_byte = 0;  // instead of WayCosts::shared_byte there
+    std::int64_t alone_byte = 0;   // instead of WayCosts::alone_byte there
+    friend bool operator==(const SizedCosts&, const SizedCosts&) = default;
+};
+
 // The most general costs; LogGP, LogfP and LogGOPS are cases of them.
 struct Charges {
     WayCosts way;                 // between ranks of one host, and of two where `far` is missing
@@ -80,11 +95,17 @@ struct Charges {
     LocalCosts local;
     // Cores that the ranks of one host have together; 0: as many as they want. A rank that finds none free waits.
     std::uint32_t host_cores = 0;
+    // Of ranks that share cores: what a core takes to go from one rank to the next. Not 0: rank i of the n of a host
+    // stays on core i * host_cores / n, goes on as long as it has something to do, and waits for half a turn for each
+    // rank of its core before that. 0: ranks take whichever core is free, at once.
+    Time turn{};
+    Time call{};                    // of every rank's core: to begin an operation and to hear of its end
     std::optional<ColdCosts> cold;  // missing: caches are large
+    std::vector<SizedCosts> sized;  // not empty: instead of `cold`; in between by the logarithm, ascending
     friend bool operator==(const Charges&, const Charges&) = default;
 };
 
-// For schedules in which every core works on so many bytes: in between the two, by the logarithm.
+// For schedules in which every core works on so many bytes: in between those that are known, by the logarithm.
 [[nodiscard]] Charges for_working_set(const Charges& charges, std::uint64_t bytes_a_core);
 
 [[nodiscard]] Charges charges(const LogGp& parameters);
