@@ -1,5 +1,5 @@
 # Installs what a program needs to use the rooms that are libraries: headers, archives and the package Loomband.
-set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll)
+set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll window)
 if(TARGET loom::twin)
   list(APPEND rooms twin)
   install(FILES include/loom/twin_mpi/mpi.h DESTINATION include/loom/twin_mpi)  # for loom twin cc

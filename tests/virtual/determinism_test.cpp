@@ -88,7 +88,8 @@ private:
         transport::Message message;
     };
     void take(const transport::Notification& notification) {
-        heard_.push_back({now(), notification.from.value, notification.value});
+        const auto value = static_cast<std::uint32_t>(notification.value);
+        heard_.push_back({now(), notification.from.value, value});
         if (notification.value == stop) {
             over_ = true;
             return;
@@ -98,12 +99,12 @@ private:
             for (std::uint32_t rank = 0; rank < size_; ++rank) put(rank, 0, stop);
             return;
         }
-        state_ = (state_ ^ notification.from.value) * 2'654'435'761u + notification.value;
+        state_ = (state_ ^ notification.from.value) * 2'654'435'761u + value;
         if (state_ % 5 == 0) compute(nanoseconds(state_ % 1000));
         if (notification.value == 0)
             put(0, 1, home);
         else
-            throw_to(state_ >> 8, notification.value - 1);
+            throw_to(state_ >> 8, value - 1);
     }
     void throw_to(std::uint32_t where, std::uint32_t value) { put(where % size_, state_ % most_bytes, value); }
     void put(std::uint32_t to, std::size_t bytes, std::uint32_t value) {

@@ -11,12 +11,13 @@ enum class Turn : std::uint32_t { program, simulation };
 
 // What the program asks. Arguments in the order in which they stand in Question::arguments.
 enum class Ask : std::uint32_t {
-    attach,     // its process
-    compute,    // nothing more: the time ahead is all
-    send,       // to, tag, address, bytes, message
-    receive,    // from, tag, address, bytes, message
-    work,       // kind, amount, message
-    put,        // to, address, bytes, offset, message, key, bytes exposed, whether it notifies, value
+    attach,   // its process
+    compute,  // nothing more: the time ahead is all
+    send,     // to, tag, address, bytes, message
+    receive,  // from, tag, address, bytes, message
+    work,     // kind, amount, message
+    put,      // to, address, bytes, offset, message, key, bytes exposed, whether it notifies, value
+    fetch,    // from, address, bytes, offset, message, key, bytes exposed and where, how (FetchKind), operand, expected
     progress,   // the ends come with every answer
     rest,       //
     sleep_for,  // microseconds, while nothing comes
@@ -33,9 +34,11 @@ enum class Ask : std::uint32_t {
     recall,     // bytes of the key in `text`; answers whether there is a note, and its bytes in `text`
 };
 
+enum class FetchKind : std::uint64_t { get, fetch_add, compare_swap };
+
 struct Question {
     Ask ask = Ask::attach;
-    std::uint64_t arguments[9] = {};
+    std::uint64_t arguments[11] = {};
 };
 
 // One for each rank, in memory that the launcher makes and the program maps. Whoever has the turn may touch the rest.
