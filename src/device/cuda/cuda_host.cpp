@@ -67,7 +67,8 @@ struct dcuda_host_context {
     std::uint32_t threads = 0;
     dcuda_kernel_t kernel = nullptr;
     std::unique_ptr<loom::device::Network> network;
-    loom::device::Storage::Piece memory;  // windows lie there: pinned, so that the network reads and writes it
+    loom::device::Storage::Piece memory;  // windows lie there: the GPU's where nobody else is in the job, else pinned,
+                                          // so that the network reads and writes it
     std::uint64_t used = 0;
     loom::device::Shape shape;
     std::unique_ptr<loom::device::Tables> tables;
@@ -86,7 +87,7 @@ void open_network(dcuda_host_context& context, std::uint32_t ranks) {
     if (context.bootstrap->size() == 1) {
         context.network = open_peer(make_hub(1), 0);
         context.shape.starts = {0, ranks};
-        context.memory = pinned(context.options.memory);
+        context.memory = on_device(context.options.memory);
         memory = {static_cast<std::byte*>(context.memory.get()), context.options.memory};
     } else {
         context.transport = loom::transport::open_transport(*context.bootstrap);
@@ -156,6 +157,7 @@ void dcuda_host_init(int /*argc*/, char** /*argv*/, dcuda_host_context_handle* c
                      int threads_per_rank) {
     auto context = std::make_unique<dcuda_host_context>();
     context->options = Options::from_environment();
+    context->options.memory = std::uint64_t{512} << 20;
     context->threads = static_cast<std::uint32_t>(threads_per_rank);
     context->kernel = kernel;
     const std::uint32_t fit = resident(kernel, threads_per_rank);
@@ -227,9 +229,9 @@ void* dcuda_malloc(dcuda_host_context_handle ctx, std::size_t bytes) {
 }
 
 void dcuda_to_device(dcuda_host_context_handle, void* to, const void* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying to the device");
 }
 
 void dcuda_from_device(dcuda_host_context_handle, void* to, const void* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
+    check(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "copying from the device");
 }
