@@ -8,13 +8,15 @@
 #include <span>
 #include <string>
 
+#include "device/host/host.hpp"
 #include "device/host/words.hpp"
-#include "device/job_state.hpp"
 #include "loom/base/clock.hpp"
 #include "loom/device/host.hpp"
+#ifndef DCUDA_ONE_PROCESS  // gpu-proof --bare: neither network nor launcher
 #include "loom/transport/bootstrap.hpp"
 #include "loom/transport/open.hpp"
 #include "loom/window/world.hpp"
+#endif
 
 namespace loom::device {
 
@@ -60,9 +62,11 @@ std::uint32_t resident(dcuda_kernel_t kernel, int threads) {
 }  // namespace loom::device
 
 struct dcuda_host_context {
+#ifndef DCUDA_ONE_PROCESS
     std::unique_ptr<loom::transport::Bootstrap> bootstrap;
     std::unique_ptr<loom::transport::Transport> transport;
     std::unique_ptr<loom::window::World> world;
+#endif
     loom::device::Options options;
     std::uint32_t threads = 0;
     dcuda_kernel_t kernel = nullptr;
@@ -81,33 +85,46 @@ namespace {
 
 using namespace loom::device;
 
-void open_network(dcuda_host_context& context, std::uint32_t ranks) {
-    context.bootstrap = loom::transport::find_bootstrap();
-    std::span<std::byte> memory;
-    if (context.bootstrap->size() == 1) {
-        context.network = open_peer(make_hub(1), 0);
-        context.shape.starts = {0, ranks};
-        context.memory = on_device(context.options.memory);
-        memory = {static_cast<std::byte*>(context.memory.get()), context.options.memory};
-    } else {
-        context.transport = loom::transport::open_transport(*context.bootstrap);
-        context.world = std::make_unique<loom::window::World>(*context.transport, context.bootstrap.get());
-        context.network = open_window(*context.world, context.options.manager, 1 << 17);
-        context.network->exchange(std::as_bytes(std::span(&ranks, 1)));
-        std::optional<std::vector<std::vector<std::byte>>> parts;
-        while (!(parts = context.network->exchanged()))
-            if (!context.network->progress()) context.network->pause();
-        context.shape.starts = {0};
-        for (const auto& part : *parts) {
-            std::uint32_t theirs = 0;
-            if (part.size() != sizeof theirs) throw loom::Error("a process of the job is no dCUDA program");
-            std::memcpy(&theirs, part.data(), sizeof theirs);
-            context.shape.starts.push_back(context.shape.starts.back() + std::min(theirs, 4096u));
-        }
-        memory = context.network->allocate(context.options.memory);
-        check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
-              "registering the windows' memory");
+// Nobody else is in the job.
+std::span<std::byte> open_alone(dcuda_host_context& context, std::uint32_t ranks) {
+    context.network = open_peer(make_hub(1), 0);
+    context.shape.starts = {0, ranks};
+    context.memory = on_device(context.options.memory);
+    return {static_cast<std::byte*>(context.memory.get()), context.options.memory};
+}
+
+#ifndef DCUDA_ONE_PROCESS
+std::span<std::byte> open_with_others(dcuda_host_context& context, std::uint32_t ranks) {
+    context.transport = loom::transport::open_transport(*context.bootstrap);
+    context.world = std::make_unique<loom::window::World>(*context.transport, context.bootstrap.get());
+    context.network = open_window(*context.world, context.options.manager, 1 << 17);
+    context.network->exchange(std::as_bytes(std::span(&ranks, 1)));
+    std::optional<std::vector<std::vector<std::byte>>> parts;
+    while (!(parts = context.network->exchanged()))
+        if (!context.network->progress()) context.network->pause();
+    context.shape.starts = {0};
+    for (const auto& part : *parts) {
+        std::uint32_t theirs = 0;
+        if (part.size() != sizeof theirs) throw loom::Error("a process of the job is no dCUDA program");
+        std::memcpy(&theirs, part.data(), sizeof theirs);
+        context.shape.starts.push_back(context.shape.starts.back() + std::min(theirs, 4096u));
     }
+    const std::span<std::byte> memory = context.network->allocate(context.options.memory);
+    check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable | cudaHostRegisterMapped),
+          "registering the windows' memory");
+    return memory;
+}
+#endif
+
+void open_network(dcuda_host_context& context, std::uint32_t ranks) {
+    std::span<std::byte> memory;
+#ifndef DCUDA_ONE_PROCESS
+    context.bootstrap = loom::transport::find_bootstrap();
+    if (context.bootstrap->size() > 1)
+        memory = open_with_others(context, ranks);
+    else
+#endif
+        memory = open_alone(context, ranks);
     const std::uint32_t process = context.network->process();
     context.tables = std::make_unique<Tables>(context.options, context.shape.starts.back(),
                                               context.shape.starts[process], ranks, context.threads, memory,
@@ -216,8 +233,10 @@ void dcuda_host_finish(dcuda_host_context_handle ctx) {
     cudaStreamDestroy(own->stream);
     own->tables.reset();
     own->network.reset();
+#ifndef DCUDA_ONE_PROCESS
     if (own->world != nullptr) own->world->close();
     own->bootstrap->finished();
+#endif
 }
 
 void* dcuda_malloc(dcuda_host_context_handle ctx, std::size_t bytes) {

@@ -1,8 +1,8 @@
 #include "device/host/host.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 
@@ -16,6 +16,12 @@ namespace {
 // An immediate: the tag in the low 8 bits, the rank of the target's device above. All ones: the sender's kernel failed.
 constexpr std::uint32_t failure_value = 0xffffffffu;
 constexpr std::uint32_t tag_bits = 8;
+
+std::string shortest(double value) {
+    std::array<char, 32> text;
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return {text.data(), end};
+}
 
 bool has_second(Function function) {
     return function == Function::put || function == Function::put_notify || function == Function::win_create;
@@ -269,7 +275,7 @@ bool Host::log_entry(std::uint32_t rank) {
             line += std::to_string(read(0ULL));
             break;
         case LogPiece::real:
-            line += fmt::format("{}", read(0.0));
+            line += shortest(read(0.0));
             break;
         case LogPiece::flush:
             print(rank);
