@@ -5,7 +5,7 @@
 // half of 1.9), the adapter's access to device memory 0.8 us (Table 5.3: 2.0 - 1.2 and 2.2 - 1.4), a switch and cables
 // 0.2 us (Table 5.3: 1.4 - 1.2). Rates of Table 5.4 are put in too: GPUDirect 2.7 GB/s, staging 12.6 GB/s.
 // Our numbers are of another machine, so that none is judged: orders and signs are.
-#ifdef LOOM_WITH_DEVICE
+#ifdef WITH_DCUDA
 
 #include "reproduce/dcuda.hpp"
 

@@ -1,5 +1,5 @@
 // The measurements of dcuda.cpp: ping-pongs of kernels on the CPU device, and of queues on a bus in virtual time.
-#ifdef LOOM_WITH_DEVICE
+#ifdef WITH_DCUDA
 
 #include <algorithm>
 #include <chrono>

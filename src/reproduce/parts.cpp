@@ -34,7 +34,7 @@ Parts standard_parts() {
         return model::walk(schedule, charges);
     };
     parts.penalty_rounds = penalty_rounds;
-#ifdef LOOM_WITH_DEVICE
+#ifdef WITH_DCUDA
     parts.device_ping = measure_device_ping;
     parts.device_queue = measure_device_queue;
 #endif

@@ -27,7 +27,7 @@ std::span<const Reproduction> reproductions() {
         Reproduction{"hoefler-barrier", "Hoefler 2008, II.3.1 and II.3.2",
                      "n-way dissemination barriers by LogfP; penalty rounds of the multicast broadcast, datagrams lost",
                      hoefler_barrier},
-#ifdef LOOM_WITH_DEVICE
+#ifdef WITH_DCUDA
         Reproduction{"dcuda-5.1", "Kuster 2017, Table 5.1",
                      "notified access and notifications on a device, to a peer, to another node, two managers",
                      dcuda_5_1},

@@ -102,10 +102,10 @@ struct Program {
 
 // In every phase each rank sends some messages, then waits for its own by tag in any order, and reads them. Phases have
 // tags of their own; behind some all ranks flush and meet, and memory is used again.
-inline Program random_program(std::uint64_t seed) {
+inline Program random_program(std::uint64_t seed, std::uint32_t devices = 0) {
     Random random(seed);
     Program program;
-    program.devices = 1 + random.below(3);
+    program.devices = devices == 0 ? 1 + random.below(3) : devices;
     program.each = 1 + random.below(3);
     if (program.ranks() == 1) program.each = 2;
     constexpr std::uint64_t slot = 32, slots = 24;  // of sources and of targets each

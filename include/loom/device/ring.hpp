@@ -48,7 +48,7 @@ DCUDA_DEVICE inline void push(const Ring& ring, Producer& producer, const Entry&
     to.word[6] = entry.word[6];
 #else
     std::memcpy(to.word, entry.word, sizeof to.word);
-    if (ring.stamps != nullptr) ring.stamps[at] = static_cast<std::uint64_t>(loom::now() / 1000);
+    if (ring.stamps != nullptr) ring.stamps[at] = static_cast<std::uint64_t>(loom::now().ps / 1000);
 #endif
     store_release(&to.flag, ring.lap(producer.head));
     ++producer.head;

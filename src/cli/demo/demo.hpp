@@ -57,6 +57,9 @@ void demo_map_ranks(Demo& demo);
 void demo_victim(Demo& demo);
 void demo_verbs(Demo& demo);
 void demo_collective(Demo& demo);
+#ifdef WITH_DCUDA
+void demo_device(Demo& demo);
+#endif
 void demo_report(Demo& demo);
 
 }  // namespace loom::cli
