@@ -94,8 +94,8 @@ bool all_quiet(Devices& devices) {
 void remark_stall(Job::State& state, bool& said, Time since) {
     if (said || now() - since < state.options.patience) return;
     said = true;
-    const std::string text = "nothing has moved for " + to_string(now() - since) + ": " +
-                             describe_waiting(state.devices);
+    const std::string text =
+        "nothing has moved for " + to_string(now() - since) + ": " + describe_waiting(state.devices);
     if (state.options.print)
         state.options.print(text);
     else
@@ -182,10 +182,12 @@ void run_apart(Job::State& state, bool spins) {
                 }
                 if (moved) device.bell.ring();  // completions are the main thread's
                 if (host.receive_step() || moved) continue;
-                if (spins || host.has_delayed())
+                if (spins || host.has_delayed()) {
                     transport::pause(transport::Waiting::yield);
-                else
+                } else {
                     device.network->sleep(milliseconds(1));
+                    device.bell.ring();  // an exchange may have come
+                }
             }
         });
         threads.emplace_back([&] {

@@ -94,7 +94,8 @@ bool let_go(Devices& devices, std::optional<std::uint64_t> seed, Watcher& watche
         if (next == blocked.end()) return blocked.empty();
         CpuBlock& block = (*next->device->blocks)[next->block];
         block.release();
-        while (turns.sweep() && ++sweeps < most_sweeps) {}
+        while (turns.sweep() && ++sweeps < most_sweeps) {
+        }
         if (sweeps >= most_sweeps) return false;
         for (Device& device : devices)
             if (device.host->failed()) return false;
@@ -221,11 +222,10 @@ Stall diagnose(Devices& devices, std::optional<std::uint64_t> seed) {
         if (to_the_end && each.over < 0) return lost(over, std::move(waiters), each);
     const auto orphan =
         std::find_if(waiters.begin(), waiters.end(), [](const Waiter& each) { return each.senders.empty(); });
-    if (orphan != waiters.end() && !to_the_end)
-        return lost(over, waiters, {orphan->rank, orphan->tag, -1});
+    if (orphan != waiters.end() && !to_the_end) return lost(over, waiters, {orphan->rank, orphan->tag, -1});
     const std::string around = circle(waiters);
-    const std::string text = "nothing moves: ranks wait for each other" + (around.empty() ? "" : ": " + around) + "; " +
-                             in_list(waiters);
+    const std::string text =
+        "nothing moves: ranks wait for each other" + (around.empty() ? "" : ": " + around) + "; " + in_list(waiters);
     return {Stall::Kind::circular, std::move(waiters), text};
 }
 

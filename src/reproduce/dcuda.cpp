@@ -1,9 +1,9 @@
 // Kuster 2017 (dCUDA on InfiniBand), Tables 5.1 to 5.4.
 //
-// There is no GPU and no adapter: the CPU device and the software HCA take their places, and what a bus, GPUDirect and a
-// switch cost is put in. Three delays stand here, taken from the paper itself: a write over the bus 0.95 us (Table 5.2,
-// half of 1.9), the adapter's access to device memory 0.8 us (Table 5.3: 2.0 - 1.2 and 2.2 - 1.4), a switch and cables
-// 0.2 us (Table 5.3: 1.4 - 1.2). Rates of Table 5.4 are put in too: GPUDirect 2.7 GB/s, staging 12.6 GB/s.
+// There is no GPU and no adapter: the CPU device and the software HCA take their places, and what a bus, GPUDirect and
+// a switch cost is put in. Three delays stand here, taken from the paper itself: a write over the bus 0.95 us
+// (Table 5.2, half of 1.9), the adapter's access to device memory 0.8 us (Table 5.3: 2.0 - 1.2 and 2.2 - 1.4), a switch
+// and cables 0.2 us (Table 5.3: 1.4 - 1.2). Rates of Table 5.4 are put in too: GPUDirect 2.7 GB/s, staging 12.6 GB/s.
 // Our numbers are of another machine, so that none is judged: orders and signs are.
 #ifdef WITH_DCUDA
 
@@ -42,9 +42,10 @@ DevicePing access(Path path, bool two_messages, std::uint64_t bytes, const RunOp
 }
 
 std::string delays() {
-    return fmt::format("put in: {} us for a write between device and host, {} us for the adapter's access to device "
-                       "memory, {} us for another node's switch and cables",
-                       bus_us, direct_us, wire_us);
+    return fmt::format(
+        "put in: {} us for a write between device and host, {} us for the adapter's access to device "
+        "memory, {} us for another node's switch and cables",
+        bus_us, direct_us, wire_us);
 }
 
 }  // namespace
@@ -114,12 +115,12 @@ Result dcuda_5_2(const Parts& parts, const RunOptions& options) {
         result.rows.push_back({cases[i].name, {{cases[i].paper, ours[i]}}});
         if (options.progress) options.progress(static_cast<double>(i + 1) / static_cast<double>(cases.size()));
     }
-    result.claims = {{"queues are quickest where each side polls its own memory (D-H)",
-                      ours[5] < ours[2] && ours[5] < ours[3] && ours[5] < ours[4]},
-                     {"queues are slowest where each side polls the other's (H-D)",
-                      ours[4] >= ours[2] && ours[4] >= ours[3]},
-                     {"D-H costs two writes over the bus, and no more than a tenth on top",
-                      ours[5] >= 2 * bus_us && ours[5] <= 2.2 * bus_us}};
+    result.claims = {
+        {"queues are quickest where each side polls its own memory (D-H)",
+         ours[5] < ours[2] && ours[5] < ours[3] && ours[5] < ours[4]},
+        {"queues are slowest where each side polls the other's (H-D)", ours[4] >= ours[2] && ours[4] >= ours[3]},
+        {"D-H costs two writes over the bus, and no more than a tenth on top",
+         ours[5] >= 2 * bus_us && ours[5] <= 2.2 * bus_us}};
     result.remarks = {delays(),
                       "our queues on a bus in virtual time: a write takes one way, a look at the other's memory two",
                       "the paper's H-H and H-D are equal and its D-D is near D-H: its host polls device memory for "
@@ -158,8 +159,9 @@ Result dcuda_5_3(const Parts& parts, const RunOptions& options) {
     for (const std::size_t host : {0u, 2u}) direct &= ours[host][0] < ours[host + 1][0];
     result.claims = {{"one message (verbs) is quicker than two (mpi) in every row", order},
                      {"host memory is quicker than device memory, verbs", direct}};
-    result.remarks = {delays(), "53.2 us (peer, device memory, MPI) is Open MPI's staging through a CUDA copy, which we "
-                                "have not; it does not fit the 23.7 us of Table 5.1 either"};
+    result.remarks = {delays(),
+                      "53.2 us (peer, device memory, MPI) is Open MPI's staging through a CUDA copy, which we "
+                      "have not; it does not fit the 23.7 us of Table 5.1 either"};
     return result;
 }
 
@@ -188,12 +190,13 @@ Result dcuda_5_4(const Parts& parts, const RunOptions& options) {
     result.claims = {{"staging is quicker than GPUDirect for 1 MB, to a peer and to another node",
                       staged > direct && far_staged > far_direct},
                      {"GPUDirect is slower than the local device", direct < local && far_direct < local},
-                     {"no path is quicker than what was put in", direct <= direct_rate / 1e9 * 1.05 &&
-                                                                     staged <= staging_rate / 1e9 * 1.05}};
-    result.remarks = {fmt::format("put in: {:.1f} GB/s for GPUDirect and {:.1f} for staging; what the software HCA adds "
-                                  "is ours",
-                                  direct_rate / 1e9, staging_rate / 1e9),
-                      "rows of the paper with many ranks are left out: here they would measure this machine's memory"};
+                     {"no path is quicker than what was put in",
+                      direct <= direct_rate / 1e9 * 1.05 && staged <= staging_rate / 1e9 * 1.05}};
+    result.remarks = {
+        fmt::format("put in: {:.1f} GB/s for GPUDirect and {:.1f} for staging; what the software HCA adds "
+                    "is ours",
+                    direct_rate / 1e9, staging_rate / 1e9),
+        "rows of the paper with many ranks are left out: here they would measure this machine's memory"};
     return result;
 }
 

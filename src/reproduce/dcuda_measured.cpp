@@ -114,7 +114,8 @@ namespace {
 
 // One side's memory with a queue in it. Times are nanoseconds.
 struct Place {
-    explicit Place(bool with_queue) : entries(1u << bits), ring{entries.data(), &tail, nullptr, with_queue ? bits : 1} {}
+    explicit Place(bool with_queue)
+        : entries(1u << bits), ring{entries.data(), &tail, nullptr, with_queue ? bits : 1} {}
     static constexpr std::uint32_t bits = 6;
     std::vector<device::Entry> entries;
     std::uint32_t tail = 0;
@@ -126,7 +127,8 @@ struct Place {
 // The producer begins at `now`; when the consumer has the entry. It looks again and again since `since`.
 double pass(Place& place, bool far_from_producer, double now, double since, double bus, double work) {
     const double there = now + work + (far_from_producer ? bus : 0);
-    while (!has_room(place.ring, place.producer)) {}
+    while (!has_room(place.ring, place.producer)) {
+    }
     push(place.ring, place.producer, {});
     // A look at memory across the bus asks on the way there and sees what is there at its far end.
     const double look = far_from_producer ? 0.02 : 2 * bus;

@@ -142,7 +142,8 @@ DCUDA_KERNEL void uneven(dcuda_context_handle dcuda) {
     if (data->which == 0 && rank == 2) return;  // without dcuda_gpu_finish
     if (data->which == 1 && rank == 2) dcuda_comm_barrier(gst, DCUDA_COMM_WORLD);
     if (data->which == 2 && rank == 2) dcuda_comm_barrier(gst, DCUDA_COMM_DEVICE);
-    while (data->which == 3 && dcuda_test_notifications(gst, 9, 2) == 0) {}
+    while (data->which == 3 && dcuda_test_notifications(gst, 9, 2) == 0) {
+    }
     dcuda_gpu_finish(gst);
 }
 
@@ -157,11 +158,14 @@ std::string stalled(int which, std::uint32_t devices) {
 }
 
 TEST(Stalls, of_calls_that_not_all_make_are_named) {
-    EXPECT_THAT(stalled(0, 2), AllOf(HasSubstr("not all ranks make the same call"), HasSubstr("rank 0 waits in dcuda_gpu_finish"),
-                                     HasSubstr("rank 2 has returned without dcuda_gpu_finish")));
-    EXPECT_THAT(stalled(1, 1), AllOf(HasSubstr("dcuda_comm_barrier"), HasSubstr("dcuda_gpu_finish"), HasSubstr("rank 2")));
+    EXPECT_THAT(stalled(0, 2),
+                AllOf(HasSubstr("not all ranks make the same call"), HasSubstr("rank 0 waits in dcuda_gpu_finish"),
+                      HasSubstr("rank 2 has returned without dcuda_gpu_finish")));
+    EXPECT_THAT(stalled(1, 1),
+                AllOf(HasSubstr("dcuda_comm_barrier"), HasSubstr("dcuda_gpu_finish"), HasSubstr("rank 2")));
     EXPECT_THAT(stalled(1, 4), AllOf(HasSubstr("dcuda_comm_barrier"), HasSubstr("dcuda_gpu_finish")));
-    EXPECT_THAT(stalled(2, 1), AllOf(HasSubstr("not all ranks make the same call"), HasSubstr("rank 2 waits in dcuda_comm_barrier")));
+    EXPECT_THAT(stalled(2, 1),
+                AllOf(HasSubstr("not all ranks make the same call"), HasSubstr("rank 2 waits in dcuda_comm_barrier")));
 }
 
 TEST(Stalls, of_kernels_that_only_test_are_named) {

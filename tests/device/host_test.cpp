@@ -137,9 +137,8 @@ TEST(Shadow, equals_comparing_every_pair_of_accesses) {
             bool expected = false;
             for (const Access& each : accesses)
                 expected |= each.address < access.address + access.bytes &&
-                            access.address < each.address + each.bytes &&
-                            (each.touch.write || access.touch.write) && each.touch.component != who &&
-                            each.touch.clock > clocks[who][each.touch.component];
+                            access.address < each.address + each.bytes && (each.touch.write || access.touch.write) &&
+                            each.touch.component != who && each.touch.clock > clocks[who][each.touch.component];
             const auto found = shadow.touch(access.address, access.bytes, access.touch, clocks[who]);
 
             ASSERT_EQ(found.has_value(), expected) << "round " << round << ", access " << i;

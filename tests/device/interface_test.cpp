@@ -145,7 +145,8 @@ DCUDA_KERNEL void everyone(dcuda_context_handle dcuda) {
     for (unsigned from = 0; from < data->ranks; ++from)
         for (unsigned round = 0; round < data->rounds; ++round) {
             if (round % 3 == 1)
-                while (dcuda_test_notifications(gst, static_cast<int>(from), 1) == 0) {}
+                while (dcuda_test_notifications(gst, static_cast<int>(from), 1) == 0) {
+                }
             else
                 dcuda_wait_notifications(gst, static_cast<int>(from), 1);
             const unsigned place = from * data->rounds + round;

@@ -66,11 +66,12 @@ std::uint32_t play_part(Job& job, const Program& program) {
         scripts.push_back({steps.data(), steps.size()});
     }
     job.release(0);
-    return test::run<Programs>(job, interpret, [&](std::uint32_t, Programs& data) {
-               data.scripts = scripts.data();
-               data.window = program.window;
-               data.memory = job.allocate(0, program.each * program.window);
-           })[0]
+    return test::run<Programs>(job, interpret,
+                               [&](std::uint32_t, Programs& data) {
+                                   data.scripts = scripts.data();
+                                   data.window = program.window;
+                                   data.memory = job.allocate(0, program.each * program.window);
+                               })[0]
         .wrong;
 }
 

@@ -1,5 +1,5 @@
-// Programs for devices as data: each rank interprets a list of steps. Correct ones are made at random together with what
-// every byte must be; faults are planted into them.
+// Programs for devices as data: each rank interprets a list of steps. Correct ones are made at random together with
+// what every byte must be; faults are planted into them.
 #pragma once
 
 #include <algorithm>
@@ -122,8 +122,16 @@ inline Program random_program(std::uint64_t seed, std::uint32_t devices = 0) {
         for (std::uint32_t i = 0; i < messages; ++i) {
             const std::uint32_t from = random.below(program.ranks()), to = random.below(program.ranks());
             if (sources[from] == slots || targets[to] == 2 * slots || from == to) continue;
-            Sent message{from, to, phase * 32 + random.below(4), sources[from]++ * slot, targets[to]++ * slot,
-                         1 + random.below(slot), ++value, 0, begin[to], 0};
+            Sent message{from,
+                         to,
+                         phase * 32 + random.below(4),
+                         sources[from]++ * slot,
+                         targets[to]++ * slot,
+                         1 + random.below(slot),
+                         ++value,
+                         0,
+                         begin[to],
+                         0};
             auto& script = program.scripts[from];
             script.push_back({Step::Do::write, 0, 0, 0, message.source, 0, message.bytes, message.value});
             message.send_step = script.size();
@@ -168,7 +176,7 @@ inline std::uint32_t play(const Program& program, const Options& options) {
     std::vector<Script> scripts;
     for (const auto& steps : program.scripts) scripts.push_back({steps.data(), steps.size()});
     std::uint32_t wrong = 0;
-    for (const Programs& each : run<Programs>(job, interpret, [&](std::uint32_t device, Programs& data) {
+    for (const Programs& each : run<Programs>(job, interpret, [&](std::uint32_t device, Programs&data) {
              data.scripts = scripts.data() + std::size_t{device} * program.each;
              data.window = program.window;
              data.memory = job.allocate(device, program.each * program.window);

@@ -161,8 +161,8 @@ std::vector<std::string> names(Fault fault, const Planted& planted) {
                     "tag 250 to " + rank(message.to) + " was sent and never used"};
         case Fault::wrong_rank:
             return {"no rank sends tag " + std::to_string(message.tag) + " to " + rank(message.to) + ",",
-                    "tag " + std::to_string(message.tag) + " to " +
-                        rank((message.to + 1) % planted.program.ranks()) + " was sent and never used"};
+                    "tag " + std::to_string(message.tag) + " to " + rank((message.to + 1) % planted.program.ranks()) +
+                        " was sent and never used"};
         case Fault::no_such_rank:
             return {rank(message.from) + ": dcuda_put", "there is no " + rank(planted.program.ranks())};
         case Fault::out_of_bounds:
@@ -170,11 +170,11 @@ std::vector<std::string> names(Fault fault, const Planted& planted) {
         case Fault::too_many_blocks:
             return {"a device holds 208 blocks of 1 threads at once, not 209"};
         case Fault::circular_wait:
-            return {"ranks wait for each other",
-                    rank(message.from) + " waits for tag " + std::to_string(200 + message.to) + " of " +
-                        rank(message.to),
-                    rank(message.to) + " waits for tag " + std::to_string(200 + message.from) + " of " +
-                        rank(message.from)};
+            return {
+                "ranks wait for each other",
+                rank(message.from) + " waits for tag " + std::to_string(200 + message.to) + " of " + rank(message.to),
+                rank(message.to) + " waits for tag " + std::to_string(200 + message.from) + " of " +
+                    rank(message.from)};
     }
     return {};
 }

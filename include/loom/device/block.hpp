@@ -61,7 +61,7 @@ public:
     [[nodiscard]] std::uint32_t index() const { return index_; }
     Place place;
     Observer* observer = nullptr;
-    const dcuda_state* state = nullptr;  // from dcuda_gpu_init to dcuda_gpu_finish
+    const dcuda_state* state = nullptr;      // from dcuda_gpu_init to dcuda_gpu_finish
     std::uint32_t consumed[tag_count] = {};  // by dcuda_gpu_finish: notifications that were used up
     bool finished = false;
 

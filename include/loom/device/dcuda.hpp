@@ -1,5 +1,5 @@
-// dCUDA (T. Kuster, 2017): notified remote memory access from inside kernels. A kernel's source includes this one header
-// and is compiled unchanged by nvcc for a GPU and by a C++ compiler for the CPU device.
+// dCUDA (T. Kuster, 2017): notified remote memory access from inside kernels. A kernel's source includes this one
+// header and is compiled unchanged by nvcc for a GPU and by a C++ compiler for the CPU device.
 //
 //     DCUDA_KERNEL void kernel(dcuda_context_handle dcuda) {
 //         DCUDA_SHARED dcuda_state gst;
@@ -122,14 +122,19 @@ template <class T, unsigned Most>
 struct dcuda_per_thread {
 #if DCUDA_ON_GPU
     T value;
-    __device__ T& operator[](unsigned) { return value; }
+    __device__ T& operator[](unsigned) {
+        return value;
+    }
 #else
     T value[Most];
-    T& operator[](unsigned thread) { return value[thread]; }
+    T& operator[](unsigned thread) {
+        return value[thread];
+    }
 #endif
 };
 
-// Tell the checker of plain accesses of a kernel that was not compiled for it (loom_checked_kernels). Nothing elsewhere.
+// Tell the checker of plain accesses of a kernel that was not compiled for it (loom_checked_kernels). Nothing
+// elsewhere.
 DCUDA_DEVICE void dcuda_reads(dcuda_state& gst, const void* memory, std::uint64_t bytes DCUDA_HERE);
 DCUDA_DEVICE void dcuda_writes(dcuda_state& gst, const void* memory, std::uint64_t bytes DCUDA_HERE);
 

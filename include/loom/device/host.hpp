@@ -1,5 +1,5 @@
-// dCUDA's host interface: one device a process. Processes are started by `loom run`, mpirun or srun; alone a program has
-// one device.
+// dCUDA's host interface: one device a process. Processes are started by `loom run`, mpirun or srun; alone a program
+// has one device.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 using dcuda_host_context_handle = struct dcuda_host_context*;
 
-// Finds out how many ranks the kernel gets, and waits until all processes have come. Throws loom::Error, as all of them.
+// Finds out how many ranks the kernel gets, and waits until all processes have come. Throws loom::Error, as all of
+// them.
 void dcuda_host_init(int argc, char* argv[], dcuda_host_context_handle* ctx, dcuda_kernel_t kernel,
                      int threads_per_rank);
 void dcuda_host_get_rank_info(dcuda_host_context_handle ctx, dcuda_rank_info* info);

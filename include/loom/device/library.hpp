@@ -425,8 +425,7 @@ DCUDA_DEVICE inline void dcuda_notify(dcuda_state& gst, int rank, dcuda_comm com
     DCUDA_ENTER(notify);
     const std::uint32_t target = library::target_of(gst, Function::notify, rank, comm, -1, tag);
     library::check_tag(gst, Function::notify, tag);
-    if (library::is_here(gst, target))
-        return library::local_notification(gst, target, static_cast<std::uint32_t>(tag));
+    if (library::is_here(gst, target)) return library::local_notification(gst, target, static_cast<std::uint32_t>(tag));
     loom::device::publish();
     loom::device::sync_threads();
     if (loom::device::is_leader()) {

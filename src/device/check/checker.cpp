@@ -93,8 +93,8 @@ void Checker::access(std::uint32_t rank, const void* memory, std::uint64_t bytes
     touch_own(memory, bytes, {rank, clocks_[rank][rank], write, number}, clocks_[rank]);
 }
 
-void Checker::local_put(std::uint32_t rank, std::uint32_t target, const void* to, const void* from,
-                        std::uint64_t bytes, const Place& at) {
+void Checker::local_put(std::uint32_t rank, std::uint32_t target, const void* to, const void* from, std::uint64_t bytes,
+                        const Place& at) {
     const VectorClock& seen = clocks_[rank];
     const std::uint32_t read = site({Kind::put_read, rank, target, bytes, at.file, at.line, at.function});
     const std::uint32_t written = site({Kind::put_write, rank, target, bytes, at.file, at.line, at.function});
@@ -153,8 +153,8 @@ std::pair<std::uint32_t, std::uint32_t> Checker::barrier_of(std::uint32_t rank, 
 }
 
 void Checker::barrier_entered(std::uint32_t rank, std::int32_t communicator) {
-    Barrier& barrier = barriers_.try_emplace(barrier_of(rank, communicator), Barrier{VectorClock(puts_.size()), 0})
-                           .first->second;
+    Barrier& barrier =
+        barriers_.try_emplace(barrier_of(rank, communicator), Barrier{VectorClock(puts_.size()), 0}).first->second;
     barrier.clock.join(clocks_[rank]);
     clocks_[rank].set(rank, clocks_[rank][rank] + 1);
 }

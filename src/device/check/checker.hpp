@@ -83,14 +83,14 @@ private:
     std::function<void(Race)> found_;
     bool done_ = false;
     std::uint32_t ranks_;
-    std::vector<VectorClock> clocks_;    // by rank
-    std::vector<std::uint32_t> puts_;    // remote, of each way
+    std::vector<VectorClock> clocks_;                                                            // by rank
+    std::vector<std::uint32_t> puts_;                                                            // remote, of each way
     std::map<std::tuple<std::uint32_t, std::int32_t, std::uint32_t>, std::uint32_t> last_puts_;  // rank, window, target
-    std::vector<std::deque<Sent>> called_;                                               // by rank, not issued
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Sent>> under_way_;      // by devices
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<VectorClock>> there_;   // by rank and tag
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> generations_;       // by barrier and rank
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Barrier> barriers_;                // by barrier and generation
+    std::vector<std::deque<Sent>> called_;                                                       // by rank, not issued
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Sent>> under_way_;              // by devices
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<VectorClock>> there_;           // by rank and tag
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> generations_;               // by barrier and rank
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Barrier> barriers_;  // by barrier and generation
     Shadow shadow_;
     std::map<Site, std::uint32_t> numbers_;
     std::vector<Site> sites_;

@@ -75,7 +75,8 @@ Blocks::Blocks(std::uint32_t count, std::uint64_t stack, dcuda_kernel_t kernel, 
 Blocks::~Blocks() {
     store_release(context_.ended, 1u);
     for (const auto& block : blocks_)
-        while (!block->ended()) block->step();  // those that wait end there; those that never began end at their first wait
+        while (!block->ended())
+            block->step();  // those that wait end there; those that never began end at their first wait
 }
 
 bool Blocks::step(std::uint32_t first, std::uint32_t every) {

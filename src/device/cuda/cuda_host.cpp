@@ -1,5 +1,5 @@
-// dCUDA's host interface on CUDA devices: the same host, whose queues lie in pinned memory that the GPU sees, and blocks
-// that are a real grid. Linked instead of the CPU device's (loom::device_cuda).
+// dCUDA's host interface on CUDA devices: the same host, whose queues lie in pinned memory that the GPU sees, and
+// blocks that are a real grid. Linked instead of the CPU device's (loom::device_cuda).
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -126,9 +126,9 @@ void open_network(dcuda_host_context& context, std::uint32_t ranks) {
 #endif
         memory = open_alone(context, ranks);
     const std::uint32_t process = context.network->process();
-    context.tables = std::make_unique<Tables>(context.options, context.shape.starts.back(),
-                                              context.shape.starts[process], ranks, context.threads, memory,
-                                              cuda_storage());
+    context.tables =
+        std::make_unique<Tables>(context.options, context.shape.starts.back(), context.shape.starts[process], ranks,
+                                 context.threads, memory, cuda_storage());
 }
 
 std::string who_waits(dcuda_host_context& context) {

@@ -108,8 +108,7 @@ std::uint32_t Collectives::create(const std::vector<std::vector<std::byte>>& par
         for (std::uint32_t rank = starts_[process]; rank < starts_[process + 1]; ++rank) {
             WindowRange range{};
             if (!parts[process].empty())
-                std::memcpy(&range,
-                            parts[process].data() + sizeof(Header) + (rank - starts_[process]) * sizeof range,
+                std::memcpy(&range, parts[process].data() + sizeof(Header) + (rank - starts_[process]) * sizeof range,
                             sizeof range);
             if (process == network_.process()) range.base += tables_.context().memory;
             tables_.range(slot, rank) = range;

@@ -74,6 +74,7 @@ bool Host::is_quiet() const {
 bool Host::main_step() try {
     const std::scoped_lock lock(network_mutex_);
     bool moved = false;
+    on_the_bus_.store(false);
     for (std::uint32_t rank = 0; rank < tables_.size(); ++rank)
         while (take_command(rank)) moved = true;
     moved |= outgoing_.take_due([&](const Outgoing& operation) {
@@ -105,7 +106,10 @@ bool Host::take_command(std::uint32_t rank) {
     const Ring& ring = tables_.rank(rank).commands;
     if (!has_entry(ring, manager.commands)) return false;
     const Time written = Tables::written(ring, manager.commands);
-    if (options_.delays.bus.ps != 0 && now() < written + options_.delays.bus) return false;
+    if (options_.delays.bus.ps != 0 && now() < written + options_.delays.bus) {
+        on_the_bus_.store(true);
+        return false;
+    }
     const Time when = options_.delays.any() ? written + options_.delays.bus : Time{};
     const Entry entry = pop(ring, manager.commands);
     if (first_[rank]) {
@@ -129,9 +133,10 @@ void Host::handle(std::uint32_t rank, const Entry& first, const Entry* second, T
             return handle_put(rank, first, *second, when);
         case Function::notify: {
             const std::uint32_t to = shape_.process_of(first.word[2]);
-            return put_off(outgoing_, when, options_.delays.wire,
-                           Outgoing{function, rank, 0, to, 0, {},
-                                    first.word[3] | (first.word[2] - shape_.starts[to]) << tag_bits});
+            return put_off(
+                outgoing_, when, options_.delays.wire,
+                Outgoing{
+                    function, rank, 0, to, 0, {}, first.word[3] | (first.word[2] - shape_.starts[to]) << tag_bits});
         }
         case Function::win_create:
             return collectives_.ask(
@@ -163,8 +168,13 @@ void Host::handle_put(std::uint32_t rank, const Entry& first, const Entry& secon
         value = first.word[3] | (target - shape_.starts[to]) << tag_bits;
     ++started_;
     put_off(outgoing_, when, options_.delays.wire + options_.delays.of_payload(bytes),
-            Outgoing{static_cast<Function>(first.word[0]), rank, first.word[4], to,
-                     tables_.range(slot, target).base + wide(second, 2), {source, bytes}, value});
+            Outgoing{static_cast<Function>(first.word[0]),
+                     rank,
+                     first.word[4],
+                     to,
+                     tables_.range(slot, target).base + wide(second, 2),
+                     {source, bytes},
+                     value});
 }
 
 void Host::handle_fault(std::uint32_t rank, const Entry& first, const Entry& second) {
@@ -223,9 +233,9 @@ bool Host::receive_step() try {
         while (const auto arrival = network_.next_notification()) {
             moved = true;
             if (arrival->value == failure_value) {
-                fail(std::make_exception_ptr(
-                    FailedElsewhere("the kernel failed on the device of ranks " + std::to_string(shape_.starts[arrival->from]) +
-                          " and up")));
+                fail(
+                    std::make_exception_ptr(FailedElsewhere("the kernel failed on the device of ranks " +
+                                                            std::to_string(shape_.starts[arrival->from]) + " and up")));
                 continue;
             }
             const std::uint32_t rank = arrival->value >> tag_bits, tag = arrival->value % tag_count;

@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool is_finished() const { return collectives_.is_finished(); }
     // Nothing was asked for that is not done; of the main thread.
     [[nodiscard]] bool is_quiet() const;
-    [[nodiscard]] bool has_delayed() const { return delayed_.load() != 0; }
+    [[nodiscard]] bool has_delayed() const { return delayed_.load() != 0 || on_the_bus_.load(); }
     [[nodiscard]] std::vector<double> timings() const { return timings_; }
     [[nodiscard]] std::mutex& network_mutex() { return network_mutex_; }
     [[nodiscard]] const Collectives& collectives() const { return collectives_; }
@@ -113,6 +113,7 @@ private:
     std::vector<Log> logs_;
 
     std::atomic<int> delayed_{0};
+    std::atomic<bool> on_the_bus_{false};  // a command
     std::atomic<bool> failed_{false}, told_{false};
     mutable std::mutex failure_mutex_;
     std::exception_ptr failure_;

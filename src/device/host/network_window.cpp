@@ -59,7 +59,8 @@ public:
         const std::uint64_t turn = exchanges_++ % 2;
         std::memcpy(out_.data() + turn * most_, mine.data(), mine.size());
         for (std::uint32_t to = 0; to < processes(); ++to)
-            host_.put_notify(Rank{to}, (turn * processes() + process()) * most_, out_.subspan(turn * most_, mine.size()),
+            host_.put_notify(Rank{to}, (turn * processes() + process()) * most_,
+                             out_.subspan(turn * most_, mine.size()),
                              window::Tag{static_cast<std::uint32_t>(mine.size() << 1 | turn)});
     }
     [[nodiscard]] std::optional<std::vector<std::vector<std::byte>>> exchanged() override {
@@ -74,8 +75,7 @@ public:
         if (now.count < processes()) return {};
         std::vector<std::vector<std::byte>> all(processes());
         for (std::uint32_t from = 0; from < processes(); ++from) {
-            const std::byte* const at =
-                host_memory_.data() + (taken_exchanges_ % 2 * processes() + from) * most_;
+            const std::byte* const at = host_memory_.data() + (taken_exchanges_ % 2 * processes() + from) * most_;
             all[from].assign(at, at + *now.sizes[from]);
         }
         now = {};
@@ -86,9 +86,7 @@ public:
     bool progress() override { return world_.progress(); }
     [[nodiscard]] bool idle() const override { return device_->started() == device_->finished(); }
     void pause() override { transport::pause(world_.transport().waiting()); }
-    void sleep(Time most) override {
-        world_.transport().sleep(std::chrono::microseconds(most.ps / 1'000'000));
-    }
+    void sleep(Time most) override { world_.transport().sleep(std::chrono::microseconds(most.ps / 1'000'000)); }
     void interrupt() override {
         if (events_) world_.transport().interrupt();
     }
@@ -133,9 +131,7 @@ public:
             device().put(Rank{to}, offset, data);
         remember(cookie);
     }
-    void notify(std::uint32_t to, std::uint32_t value) override {
-        device().notify(Rank{to}, window::Tag{value});
-    }
+    void notify(std::uint32_t to, std::uint32_t value) override { device().notify(Rank{to}, window::Tag{value}); }
     [[nodiscard]] std::optional<Arrival> next_notification() override {
         const auto note = device().next();
         if (!note) return {};

@@ -9,11 +9,21 @@
 namespace loom::device {
 
 const char* name_of(Function function) {
-    static constexpr std::array names{"dcuda_gpu_init",       "dcuda_gpu_finish",         "dcuda_comm_barrier",
-                                      "dcuda_win_create",     "dcuda_win_free",           "dcuda_notify",
-                                      "dcuda_put",            "dcuda_put_notify",         "dcuda_win_flush",
-                                      "dcuda_test_notifications", "dcuda_wait_notifications", "dcuda_start_cpu_timer",
-                                      "dcuda_stop_cpu_timer", "dcuda_log",                "dcuda_comm_rank",
+    static constexpr std::array names{"dcuda_gpu_init",
+                                      "dcuda_gpu_finish",
+                                      "dcuda_comm_barrier",
+                                      "dcuda_win_create",
+                                      "dcuda_win_free",
+                                      "dcuda_notify",
+                                      "dcuda_put",
+                                      "dcuda_put_notify",
+                                      "dcuda_win_flush",
+                                      "dcuda_test_notifications",
+                                      "dcuda_wait_notifications",
+                                      "dcuda_start_cpu_timer",
+                                      "dcuda_stop_cpu_timer",
+                                      "dcuda_log",
+                                      "dcuda_comm_rank",
                                       "the kernel"};
     const auto index = static_cast<std::size_t>(function);
     return index < names.size() ? names[index] : "an unknown call";

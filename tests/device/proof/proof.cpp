@@ -1,5 +1,5 @@
-// The interface of dCUDA by its host functions alone, and the tables of 002 that one device can show: one source for the
-// CPU device (a C++ compiler) and for a GPU (nvcc -x cu). tests/device/gpu-proof builds and runs it.
+// The interface of dCUDA by its host functions alone, and the tables of 002 that one device can show: one source for
+// the CPU device (a C++ compiler) and for a GPU (nvcc -x cu). tests/device/gpu-proof builds and runs it.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,11 +14,11 @@ namespace {
 constexpr int threads_per_rank = 128;
 
 struct Shared {
-    std::uint32_t* words;     // of the device's windows
-    std::uint64_t each;       // words of each rank
-    std::uint64_t rounds;     // or bytes
-    int senders;              // ranks that send, of the bandwidth
-    bool data;                // the ping carries 4 bytes
+    std::uint32_t* words;  // of the device's windows
+    std::uint64_t each;    // words of each rank
+    std::uint64_t rounds;  // or bytes
+    int senders;           // ranks that send, of the bandwidth
+    bool data;             // the ping carries 4 bytes
     unsigned long long wrong;
     double sum;
 };

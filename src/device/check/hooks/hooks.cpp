@@ -27,15 +27,31 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-#define LOOM_HOOK(bytes)                                                                    \
-    void __tsan_read##bytes(void* at) { tell(at, bytes, false); }                           \
-    void __tsan_write##bytes(void* at) { tell(at, bytes, true); }                           \
-    void __tsan_unaligned_read##bytes(void* at) { tell(at, bytes, false); }                 \
-    void __tsan_unaligned_write##bytes(void* at) { tell(at, bytes, true); }                 \
-    void __tsan_volatile_read##bytes(void* at) { tell(at, bytes, false); }                  \
-    void __tsan_volatile_write##bytes(void* at) { tell(at, bytes, true); }                  \
-    void __tsan_unaligned_volatile_read##bytes(void* at) { tell(at, bytes, false); }        \
-    void __tsan_unaligned_volatile_write##bytes(void* at) { tell(at, bytes, true); }
+#define LOOM_HOOK(bytes)                                    \
+    void __tsan_read##bytes(void* at) {                     \
+        tell(at, bytes, false);                             \
+    }                                                       \
+    void __tsan_write##bytes(void* at) {                    \
+        tell(at, bytes, true);                              \
+    }                                                       \
+    void __tsan_unaligned_read##bytes(void* at) {           \
+        tell(at, bytes, false);                             \
+    }                                                       \
+    void __tsan_unaligned_write##bytes(void* at) {          \
+        tell(at, bytes, true);                              \
+    }                                                       \
+    void __tsan_volatile_read##bytes(void* at) {            \
+        tell(at, bytes, false);                             \
+    }                                                       \
+    void __tsan_volatile_write##bytes(void* at) {           \
+        tell(at, bytes, true);                              \
+    }                                                       \
+    void __tsan_unaligned_volatile_read##bytes(void* at) {  \
+        tell(at, bytes, false);                             \
+    }                                                       \
+    void __tsan_unaligned_volatile_write##bytes(void* at) { \
+        tell(at, bytes, true);                              \
+    }
 LOOM_HOOK(1)
 LOOM_HOOK(2)
 LOOM_HOOK(4)
@@ -51,29 +67,28 @@ void __tsan_write_range(void* at, unsigned long bytes) {
 }
 
 // Atomic operations of the device functions: done as asked, and not told, since they order and do not race.
-#define LOOM_HOOK(bits)                                                                                             \
-    std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {                   \
-        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                               \
-    }                                                                                                               \
-    void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value, int) {            \
-        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                              \
-    }                                                                                                               \
-    std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* at, std::uint##bits##_t value, \
-                                                       int) {                                                       \
-        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                                    \
-    }                                                                                                               \
-    std::uint##bits##_t __tsan_atomic##bits##_fetch_add(volatile std::uint##bits##_t* at,                           \
-                                                        std::uint##bits##_t value, int) {                           \
-        return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);                                                     \
-    }                                                                                                               \
-    std::uint##bits##_t __tsan_atomic##bits##_fetch_sub(volatile std::uint##bits##_t* at,                           \
-                                                        std::uint##bits##_t value, int) {                           \
-        return __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST);                                                     \
-    }                                                                                                               \
-    int __tsan_atomic##bits##_compare_exchange_strong(volatile std::uint##bits##_t* at,                             \
-                                                      std::uint##bits##_t* expected, std::uint##bits##_t wanted,    \
-                                                      int, int) {                                                   \
-        return __atomic_compare_exchange_n(at, expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);        \
+#define LOOM_HOOK(bits)                                                                                                \
+    std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {                      \
+        return __atomic_load_n(at, __ATOMIC_SEQ_CST);                                                                  \
+    }                                                                                                                  \
+    void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value, int) {               \
+        __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                                                                 \
+    }                                                                                                                  \
+    std::uint##bits##_t __tsan_atomic##bits##_exchange(volatile std::uint##bits##_t* at, std::uint##bits##_t value,    \
+                                                       int) {                                                          \
+        return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST);                                                       \
+    }                                                                                                                  \
+    std::uint##bits##_t __tsan_atomic##bits##_fetch_add(volatile std::uint##bits##_t* at, std::uint##bits##_t value,   \
+                                                        int) {                                                         \
+        return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                                  \
+    std::uint##bits##_t __tsan_atomic##bits##_fetch_sub(volatile std::uint##bits##_t* at, std::uint##bits##_t value,   \
+                                                        int) {                                                         \
+        return __atomic_fetch_sub(at, value, __ATOMIC_SEQ_CST);                                                        \
+    }                                                                                                                  \
+    int __tsan_atomic##bits##_compare_exchange_strong(volatile std::uint##bits##_t* at, std::uint##bits##_t* expected, \
+                                                      std::uint##bits##_t wanted, int, int) {                          \
+        return __atomic_compare_exchange_n(at, expected, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
     }
 LOOM_HOOK(8)
 LOOM_HOOK(16)
