@@ -17,6 +17,7 @@
 #include "overlap.hpp"
 #include "ratios.hpp"
 #include "verbs.hpp"
+#include "window.hpp"
 
 int main(int argc, char** argv) {
     using namespace loom::bench;
@@ -27,13 +28,13 @@ int main(int argc, char** argv) {
     app.add_flag("--quick", plan.quick, "A small fabric only: seconds in all, to see that everything runs");
     app.add_option("--engines", plan.engines, "Engines to measure")->delimiter(',');
     app.add_option("--threads", plan.threads, "Numbers of threads")->delimiter(',');
-    app.add_option(
-           "--only", groups,
-           "routing, analysis, sim, message, verbs, coll, nbc, early: a rank that comes late, overlap, wire: overlap "
-           "between hosts alone")
+    app.add_option("--only", groups,
+                   "routing, analysis, sim, message, verbs, window, coll, nbc, early: a rank that comes late, overlap, "
+                   "wire: overlap "
+                   "between hosts alone")
         ->delimiter(',')
         ->check(CLI::IsMember(
-            {"routing", "analysis", "sim", "message", "verbs", "coll", "nbc", "early", "overlap", "wire"}));
+            {"routing", "analysis", "sim", "message", "verbs", "window", "coll", "nbc", "early", "overlap", "wire"}));
     app.add_option("--least-hosts", plan.least_hosts, "Leave out smaller fabrics");
     app.add_option("--most-hosts", plan.most_hosts, "Leave out larger fabrics");
     app.add_option("--peers", plan.peers, "none; some: where they need seconds; full: where they need minutes")
@@ -85,14 +86,14 @@ int main(int argc, char** argv) {
         if (wanted("analysis")) measure_analysis(plan, sink);
         if (wanted("sim")) measure_sim(plan, sink);
         if (wanted("message")) measure_message(plan, sink);
-        if (wanted("verbs")) {
-            print_verbs_header();
-            measure_verbs(plan, [&](const VerbsLine& line) {
-                print(line);
-                all_ok = all_ok && line.ok;
-                verbs.push_back(line);
-            });
-        }
+        const VerbsSink verbs_sink = [&](const VerbsLine& line) {
+            print(line);
+            all_ok = all_ok && line.ok;
+            verbs.push_back(line);
+        };
+        if (wanted("verbs") || wanted("window")) print_verbs_header();
+        if (wanted("verbs")) measure_verbs(plan, verbs_sink);
+        if (wanted("window")) measure_window(plan, verbs_sink);
         if (wanted("coll")) {
             collectives = measure_coll(plan);
             all_ok = all_ok && collectives->ok();

@@ -39,6 +39,13 @@ int loom_wait(struct ibv_comp_channel* channel, int other, uint64_t most_ns);
    Calls may be nested, and must be paired. Costs a system call. */
 void loom_hush(struct ibv_context* context, int on);
 
+/* Where this process reaches `bytes` bytes at `address` of the peer of a connected queue pair, registered there under
+   `rkey` with the right to write, by plain loads and stores. Only memory in a memfd that is sealed against shrinking,
+   of a process of this host to which the connection is up: else null. The mapping is the caller's, until loom_unmap with
+   the same length; neither deregistration nor the peer's end takes it away. Costs some system calls. */
+void* loom_map(struct ibv_qp* qp, uint32_t rkey, uint64_t address, size_t bytes);
+void loom_unmap(void* mapped, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -42,7 +42,8 @@ struct Outgoing {
     enum class Kind : std::uint8_t {
         message,
         put,     // into memory that the target exposed
-        answer,  // of no bytes: what waits for one has been taken
+        answer,  // what waits for one has been taken; to a fetch its bytes
+        fetch,   // of no bytes: the target's adapter shall send some back, and may change them
     };
     Kind kind = Kind::message;
     bool sent = false;              // the sender's adapter has it, or has its acknowledgement
@@ -51,7 +52,8 @@ struct Outgoing {
     bool waits_for_answer = false;  // it is over for the sender when the other rank says so
     bool notifies = false;
     std::atomic<bool> dropped{false};  // its data is gone
-    std::uint32_t value = 0;           // of a notification
+    bool refused = false;              // of answer: the memory is gone
+    std::uint64_t value = 0;           // of a notification
     Rank from, to;
     transport::Message* message = nullptr;  // the sender's; null once that was given up
     Outgoing* answered = nullptr;           // of answer: what it is for
@@ -59,10 +61,12 @@ struct Outgoing {
     const std::byte* data = nullptr;
     std::uint64_t bytes = 0;
     Time begun{};
-    std::uint64_t number = 0;           // of message, where they overtake each other: its turn
-    std::unique_ptr<std::byte[]> kept;  // the data, when it was sent before it arrived
-    std::uint64_t key = 0, offset = 0;  // of put
-    Outgoing* next = nullptr;           // among the free
+    std::uint64_t number = 0;                 // of message, where they overtake each other: its turn
+    std::unique_ptr<std::byte[]> kept;        // the data, when it was sent before it arrived
+    std::uint64_t key = 0, offset = 0;        // of put and fetch
+    std::span<std::byte> into;                // of fetch, the sender's
+    std::optional<transport::Atomic> atomic;  // of fetch
+    Outgoing* next = nullptr;                 // among the free
 };
 
 // Everything belongs to whoever plays the rank's host: the simulation's calls and the fibre take turns.
@@ -88,8 +92,13 @@ public:
     [[nodiscard]] bool put(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
                            std::span<const std::byte> data, transport::Message& message) override;
     [[nodiscard]] bool put_notify(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
-                                  std::span<const std::byte> data, std::uint32_t value,
+                                  std::span<const std::byte> data, std::uint64_t value,
                                   transport::Message& message) override;
+    [[nodiscard]] bool get(Rank from, const transport::RemoteMemory& where, std::uint64_t offset,
+                           std::span<std::byte> into, transport::Message& message) override;
+    [[nodiscard]] bool atomic(Rank at, const transport::RemoteMemory& where, std::uint64_t offset,
+                              const transport::Atomic& what, std::uint64_t& before,
+                              transport::Message& message) override;
     [[nodiscard]] std::optional<transport::Notification> next_notification() override;
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;
@@ -201,9 +210,15 @@ private:
     void leave();
     [[nodiscard]] bool puts_are_answered() const;
     [[nodiscard]] bool start_put(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
-                                 std::span<const std::byte> data, std::optional<std::uint32_t> value,
+                                 std::span<const std::byte> data, std::optional<std::uint64_t> value,
                                  transport::Message& message);
+    [[nodiscard]] bool start_fetch(Rank from, const transport::RemoteMemory& where, std::uint64_t offset,
+                                   std::span<std::byte> into, std::optional<transport::Atomic> atomic,
+                                   transport::Message& message);
     void write(const Outgoing& put);
+    // What a fetch asks for, into its answer.
+    void read(const Outgoing& fetch, Outgoing& back);
+    void change(std::byte* at, const transport::Atomic& what, std::span<std::byte> before);
 
     struct Free {
         void operator()(std::byte* memory) const;

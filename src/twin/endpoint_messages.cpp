@@ -36,6 +36,9 @@ Outgoing& Endpoint::new_outgoing(Outgoing::Kind kind) {
     outgoing.dropped.store(false, std::memory_order_relaxed);
     outgoing.message = nullptr;
     outgoing.answered = nullptr;
+    outgoing.refused = false;
+    outgoing.into = {};
+    outgoing.atomic.reset();
     outgoing.data = nullptr;
     outgoing.bytes = 0;
     return outgoing;
@@ -244,6 +247,7 @@ void Endpoint::answer(Outgoing& outgoing) {
     Outgoing& back = new_outgoing(Outgoing::Kind::answer);
     back.answered = &outgoing;
     back.to = outgoing.from;
+    if (outgoing.kind == Outgoing::Kind::fetch) read(outgoing, back);
     hand_over(back);
 }
 
@@ -281,7 +285,9 @@ void Endpoint::received(sim::Cookie receive, Time now) {
     if (outgoing.kind == Outgoing::Kind::answer) {
         if (Message* message = outgoing.answered->message) {
             ended_by(message->peer, message->bytes, message->tag);
-            finish_send(*message, Message::Outcome::done);
+            if (outgoing.kept != nullptr)
+                memory_.write(outgoing.answered->into.data(), {outgoing.kept.get(), outgoing.bytes});
+            finish_send(*message, outgoing.refused ? Message::Outcome::lost : Message::Outcome::done);
         }
         let_go(*outgoing.answered);
     } else if (outgoing.notifies) {

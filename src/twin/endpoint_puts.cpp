@@ -8,6 +8,7 @@
 #include <new>
 
 #include "loom/base/table.hpp"
+#include "loom/transport/access.hpp"
 #include "twin/job.hpp"
 
 namespace loom::twin {
@@ -41,11 +42,9 @@ void Endpoint::unexpose(const RemoteMemory& memory) {
 }
 
 bool Endpoint::start_put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                         std::optional<std::uint32_t> value, Message& message) {
+                         std::optional<std::uint64_t> value, Message& message) {
     const Inside inside(*this);
-    if (offset > where.bytes || data.size() > where.bytes - offset)
-        throw UsageError(fmt::format("a put of {} bytes at {} goes beyond the {} bytes that rank {} exposed",
-                                     data.size(), offset, where.bytes, to.value));
+    transport::check_access(where, offset, data.size());
     if (job_.is_lost(to)) {
         message.outcome = Message::Outcome::lost;
         return true;
@@ -65,7 +64,7 @@ bool Endpoint::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std
 }
 
 bool Endpoint::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                          std::uint32_t value, Message& message) {
+                          std::uint64_t value, Message& message) {
     return start_put(to, where, offset, data, value, message);
 }
 
@@ -76,6 +75,59 @@ void Endpoint::write(const Outgoing& put) {
         throw Error(fmt::format("rank {} put {} bytes into memory that rank {} does not expose (any more)",
                                 put.from.value, put.bytes, me_.value));
     bring(put, found->second.data() + put.offset);
+}
+
+// The request waits for its answer at every level: the answer is the adapter's, and costs the target's rank nothing.
+bool Endpoint::start_fetch(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                           std::optional<transport::Atomic> atomic, Message& message) {
+    const Inside inside(*this);
+    transport::check_access(where, offset, into.size());
+    if (job_.is_lost(from)) {
+        message.outcome = Message::Outcome::lost;
+        return true;
+    }
+    Outgoing& outgoing = new_outgoing(Outgoing::Kind::fetch);
+    outgoing.key = where.key;
+    outgoing.offset = offset;
+    outgoing.into = into;
+    outgoing.atomic = atomic;
+    outgoing.waits_for_answer = true;
+    return post(from, outgoing, {}, message);
+}
+
+bool Endpoint::get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                   Message& message) {
+    return start_fetch(from, where, offset, into, {}, message);
+}
+
+bool Endpoint::atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const transport::Atomic& what,
+                      std::uint64_t& before, Message& message) {
+    transport::check_alignment(where, offset);
+    return start_fetch(at, where, offset, std::as_writable_bytes(std::span(&before, 1)), what, message);
+}
+
+void Endpoint::read(const Outgoing& fetch, Outgoing& back) {
+    const std::uint64_t bytes = fetch.into.size();
+    const auto found = exposed_.find(fetch.key);
+    const bool is_there =
+        found != exposed_.end() && fetch.offset <= found->second.size() && bytes <= found->second.size() - fetch.offset;
+    if (!is_there && !over_)
+        throw Error(fmt::format("rank {} reads {} bytes of memory that rank {} does not expose (any more)",
+                                fetch.from.value, bytes, me_.value));
+    back.refused = !is_there;
+    if (!is_there) return;
+    std::byte* const at = found->second.data() + fetch.offset;
+    back.bytes = bytes;
+    back.kept = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    memory_.read(at, {back.kept.get(), bytes});
+    if (fetch.atomic) change(at, *fetch.atomic, {back.kept.get(), bytes});
+}
+
+void Endpoint::change(std::byte* at, const transport::Atomic& what, std::span<std::byte> before) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, before.data(), sizeof word);
+    (void)transport::carry_out(what, word);
+    memory_.write(at, std::as_bytes(std::span(&word, 1)));
 }
 
 std::optional<transport::Notification> Endpoint::next_notification() {

@@ -111,6 +111,9 @@ Functions::Functions(const std::string& library) {
     wait = reinterpret_cast<decltype(wait)>(dlsym(handle, "loom_wait"));
     hush = reinterpret_cast<decltype(hush)>(dlsym(handle, "loom_hush"));
     if (wait == nullptr || hush == nullptr) wait = nullptr, hush = nullptr;
+    map = reinterpret_cast<decltype(map)>(dlsym(handle, "loom_map"));
+    unmap = reinterpret_cast<decltype(unmap)>(dlsym(handle, "loom_unmap"));
+    if (map == nullptr || unmap == nullptr) map = nullptr, unmap = nullptr;
     if (lend != nullptr) past_caches = LOOM_SEND_PAST_CACHES;
 }
 

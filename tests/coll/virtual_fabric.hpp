@@ -255,8 +255,16 @@ public:
                  transport::Message&) override {
             return true;
         }
-        bool put_notify(Rank, const transport::RemoteMemory&, std::uint64_t, std::span<const std::byte>, std::uint32_t,
+        bool put_notify(Rank, const transport::RemoteMemory&, std::uint64_t, std::span<const std::byte>, std::uint64_t,
                         transport::Message&) override {
+            return true;
+        }
+        bool get(Rank, const transport::RemoteMemory&, std::uint64_t, std::span<std::byte>,
+                 transport::Message&) override {
+            return true;
+        }
+        bool atomic(Rank, const transport::RemoteMemory&, std::uint64_t, const transport::Atomic&, std::uint64_t&,
+                    transport::Message&) override {
             return true;
         }
         std::optional<transport::Notification> next_notification() override { return {}; }

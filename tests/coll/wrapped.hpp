@@ -33,8 +33,16 @@ public:
         return inner_.put(to, where, offset, data, message);
     }
     bool put_notify(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
-                    std::span<const std::byte> data, std::uint32_t value, transport::Message& message) override {
+                    std::span<const std::byte> data, std::uint64_t value, transport::Message& message) override {
         return inner_.put_notify(to, where, offset, data, value, message);
+    }
+    bool get(Rank from, const transport::RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+             transport::Message& message) override {
+        return inner_.get(from, where, offset, into, message);
+    }
+    bool atomic(Rank at, const transport::RemoteMemory& where, std::uint64_t offset, const transport::Atomic& what,
+                std::uint64_t& before, transport::Message& message) override {
+        return inner_.atomic(at, where, offset, what, before, message);
     }
     std::optional<transport::Notification> next_notification() override { return inner_.next_notification(); }
     std::span<std::byte> allocate(std::size_t bytes) override { return inner_.allocate(bytes); }

@@ -21,6 +21,11 @@ const std::vector<Case>& cases() {
         {"puts", puts},
         {"puts_with_notification", puts_with_notification},
         {"puts_among_messages", puts_among_messages},
+        {"puts_behind_notifications", puts_behind_notifications},
+        {"every_value", every_value},
+        {"gets", gets},
+        {"atomics", atomics},
+        {"mapped_memory", mapped_memory},
         {"memory_to_share", memory_to_share},
         {"sleeping", sleeping},
     };

@@ -65,6 +65,7 @@ void drive(Transport& transport, Done done) {
 struct Operation {
     Message message;
     Bytes data;
+    std::uint64_t before = 0;  // of an atomic
     unsigned told = 0;
     bool at_once = false;
 
@@ -108,10 +109,22 @@ public:
         operation.at_once = transport_.put(to, where, offset, operation.data, operation.message);
         return operation;
     }
-    Operation& put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, Bytes data, std::uint32_t value) {
+    Operation& put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, Bytes data, std::uint64_t value) {
         Operation& operation = all_.emplace_back();
         operation.data = std::move(data);
         operation.at_once = transport_.put_notify(to, where, offset, operation.data, value, operation.message);
+        return operation;
+    }
+
+    Operation& get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::size_t bytes) {
+        Operation& operation = all_.emplace_back();
+        operation.data.resize(bytes);
+        operation.at_once = transport_.get(from, where, offset, operation.data, operation.message);
+        return operation;
+    }
+    Operation& atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const transport::Atomic& what) {
+        Operation& operation = all_.emplace_back();
+        operation.at_once = transport_.atomic(at, where, offset, what, operation.before, operation.message);
         return operation;
     }
 

@@ -36,10 +36,22 @@ public:
         return below_.put(to, where, offset, data, message);
     }
     [[nodiscard]] bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                                  std::span<const std::byte> data, std::uint32_t value, Message& message) override {
+                                  std::span<const std::byte> data, std::uint64_t value, Message& message) override {
         return below_.put_notify(to, where, offset, data, value, message);
     }
     [[nodiscard]] std::optional<Notification> next_notification() override { return below_.next_notification(); }
+    [[nodiscard]] bool get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                           Message& message) override {
+        return below_.get(from, where, offset, into, message);
+    }
+    [[nodiscard]] bool atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                              std::uint64_t& before, Message& message) override {
+        return below_.atomic(at, where, offset, what, before, message);
+    }
+    [[nodiscard]] std::byte* map(Rank owner, const RemoteMemory& memory) override { return below_.map(owner, memory); }
+    void unmap(Rank owner, const RemoteMemory& memory, std::byte* mapped) override {
+        below_.unmap(owner, memory, mapped);
+    }
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override { return below_.allocate(bytes); }
     void release(std::span<std::byte> memory) override { below_.release(memory); }
     bool progress() override { return below_.progress(); }

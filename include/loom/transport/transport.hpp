@@ -29,7 +29,15 @@ struct RemoteMemory {
 // A put_notify of `from` has arrived, and all it wrote with it.
 struct Notification {
     Rank from;
-    std::uint32_t value = 0;
+    std::uint64_t value = 0;
+};
+
+// What an adapter does to 8 bytes of another rank's memory in one step.
+struct Atomic {
+    enum class Kind : std::uint8_t { fetch_add, compare_swap };
+    Kind kind = Kind::fetch_add;
+    std::uint64_t operand = 0;   // what is added, or what is stored
+    std::uint64_t expected = 0;  // of compare_swap: it is stored where this was
 };
 
 // Local work of a rank for which a transport in virtual time takes time.
@@ -72,17 +80,32 @@ public:
     // Exactly as long as the message that it matches: another length is an error of its outcome.
     [[nodiscard]] virtual bool receive(Rank from, Tag tag, std::span<std::byte> into, Message& message) = 0;
 
-    // Puts: kept for the room `window`, which is to come; collectives send and receive.
-    // Makes memory writable for other ranks (until unexpose). Cost: a registration.
+    // Access to memory of other ranks, for the room `window`; collectives send and receive. Between two ranks puts and
+    // notifications arrive in the order in which they were started.
+    // Makes memory readable and writable for other ranks (until unexpose). Cost: a registration.
     [[nodiscard]] virtual RemoteMemory expose(std::span<std::byte> memory) = 0;
     virtual void unexpose(const RemoteMemory& memory) = 0;
     // Writes into memory that `to` exposed; finished when `data` may change again and everything is at the target.
     [[nodiscard]] virtual bool put(Rank to, const RemoteMemory& where, std::uint64_t offset,
                                    std::span<const std::byte> data, Message& message) = 0;
-    // The same, and then tells the target, whose next_notification() will answer `value` once the data is there.
+    // The same, and then tells the target, whose next_notification() will answer `value` once the data is there. Over
+    // verbs a value below 2^32 - 2 is the write's immediate, others cost two or three messages more.
     [[nodiscard]] virtual bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                                          std::span<const std::byte> data, std::uint32_t value, Message& message) = 0;
+                                          std::span<const std::byte> data, std::uint64_t value, Message& message) = 0;
     [[nodiscard]] virtual std::optional<Notification> next_notification() = 0;
+    // Reads memory that `from` exposed; finished when it is in `into`. Nothing is said of its order with puts that are
+    // not finished.
+    [[nodiscard]] virtual bool get(Rank from, const RemoteMemory& where, std::uint64_t offset,
+                                   std::span<std::byte> into, Message& message) = 0;
+    // On 8 bytes at a multiple of 8 that `at` exposed; finished when `before` has what was there. Atomic to the other
+    // ranks' atomics, and to atomic instructions on memory that map() reaches.
+    [[nodiscard]] virtual bool atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                                      std::uint64_t& before, Message& message) = 0;
+    // Where this process reaches memory that `owner` exposed with plain loads and stores; null where it cannot (another
+    // host, an adapter in between, memory that is not of the owner's allocate()). Stays there until unmap(), also when
+    // the owner is gone; what it holds once that was unexposed is nobody's promise.
+    [[nodiscard]] virtual std::byte* map(Rank /*owner*/, const RemoteMemory& /*memory*/) { return nullptr; }
+    virtual void unmap(Rank /*owner*/, const RemoteMemory& /*memory*/, std::byte* /*mapped*/) {}
 
     // Memory that others reach with plain stores where the transport has such (shared memory inside a host): messages
     // into and out of it are copied at a memory's speed, without the system's help. 64-byte aligned, of any content; at

@@ -45,6 +45,8 @@ struct Functions {
     decltype(&::loom_take_back) take_back = nullptr;
     decltype(&::loom_wait) wait = nullptr;
     decltype(&::loom_hush) hush = nullptr;
+    decltype(&::loom_map) map = nullptr;
+    decltype(&::loom_unmap) unmap = nullptr;
     unsigned past_caches = 0;  // LOOM_SEND_PAST_CACHES, 0 elsewhere
 
     // Throws IoError when the library cannot be loaded or lacks one of them. Stays loaded.

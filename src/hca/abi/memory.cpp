@@ -173,3 +173,15 @@ void loom_take_back(ibv_qp* qp, uint32_t loan) {
     api::take_back(qp, loan);
     trace("loom_take_back(qp=0x%x, %u)", qp->qp_num, loan);
 }
+
+void* loom_map(ibv_qp* qp, uint32_t rkey, uint64_t address, size_t bytes) {
+    void* const mapped = api::map(qp, rkey, address, bytes);
+    trace("loom_map(qp=0x%x, rkey=0x%x, addr=0x%llx, length=%zu) = %p", qp->qp_num, rkey,
+          static_cast<unsigned long long>(address), bytes, mapped);
+    return mapped;
+}
+
+void loom_unmap(void* mapped, size_t bytes) {
+    api::unmap(mapped, bytes);
+    trace("loom_unmap(%p, length=%zu)", mapped, bytes);
+}

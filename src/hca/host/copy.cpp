@@ -27,6 +27,7 @@ namespace {
 // Programs poll the last byte of a write: it must land last, so the last bytes are a piece of their own.
 constexpr std::uint64_t last_piece = 8;
 constexpr std::size_t most_mappings = 64;  // of one peer's shared memory
+constexpr std::uint64_t page = 4096;
 
 struct Target {
     std::uint64_t address = 0;
@@ -52,6 +53,24 @@ bool read_entry(const MrEntry& entry, Published& out) {
     return entry.key.load(std::memory_order_relaxed) == out.key;
 }
 
+// The memfd of another process's memory, and how long it is; -1: there is none that may be mapped, because it could
+// shrink or is not the one that was published.
+int open_share(const Peer& peer, const Published& mr, std::uint64_t& length) {
+    const int fd = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(mr.share_fd), 0));
+    if (fd < 0) return -1;
+    struct stat file {};
+    struct statfs system {};
+    const int seals = fcntl(fd, F_GET_SEALS);
+    // Not huge pages: where the pool has none left, touching one would end this process.
+    if (fstat(fd, &file) == 0 && file.st_ino == mr.share_inode && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+        fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC) {
+        length = static_cast<std::uint64_t>(file.st_size);
+        return fd;
+    }
+    ::close(fd);
+    return -1;
+}
+
 // Maps the memory of another process that lies in a memfd which can never shrink. 0 length: it cannot be had.
 Peer::Mapping map_share(Peer& peer, const Published& mr) {
     if (mr.share_inode == peer.last_inode) return peer.last_mapping;
@@ -63,20 +82,12 @@ Peer::Mapping map_share(Peer& peer, const Published& mr) {
     // Programs that take new memory for every message would have us hold all of it: what is used again is mapped again.
     if (peer.mappings.size() >= most_mappings) peer.forget_mappings();
     Peer::Mapping mapping;
-    const int fd = static_cast<int>(syscall(SYS_pidfd_getfd, peer.pidfd, static_cast<int>(mr.share_fd), 0));
-    if (fd >= 0) {
-        struct stat file {};
-        struct statfs system {};
-        const int seals = fcntl(fd, F_GET_SEALS);
-        // Not huge pages: where the pool has none left, touching one would end this process.
-        if (fstat(fd, &file) == 0 && file.st_ino == mr.share_inode && seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
-            fstatfs(fd, &system) == 0 && system.f_type == TMPFS_MAGIC) {
-            const auto length = static_cast<std::size_t>(file.st_size);
-            void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-            if (base != MAP_FAILED) {
-                madvise(base, length, MADV_DONTFORK);
-                mapping = {static_cast<std::uint8_t*>(base), length};
-            }
+    std::uint64_t length = 0;
+    if (const int fd = open_share(peer, mr, length); fd >= 0) {
+        void* base = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (base != MAP_FAILED) {
+            madvise(base, length, MADV_DONTFORK);
+            mapping = {static_cast<std::uint8_t*>(base), length};
         }
         ::close(fd);
     }
@@ -84,8 +95,8 @@ Peer::Mapping map_share(Peer& peer, const Published& mr) {
     return mapping;
 }
 
-// The remote memory of a request, when everything allows it; otherwise the responder is asked and gives its reasons.
-bool allowed(Peer& peer, const Qp& qp, const Remote& remote, Target& target) {
+// What the other process published of the remote memory of a request, when everything allows it.
+bool find_published(const Peer& peer, const Qp& qp, const Remote& remote, Published& mr) {
     const QpNumber dest = qp.partner();
     const QpEntry& theirs = peer.directory->qps[index_of(dest)];
     const std::uint64_t what = theirs.what.load(std::memory_order_acquire);
@@ -100,12 +111,18 @@ bool allowed(Peer& peer, const Qp& qp, const Remote& remote, Target& target) {
     if ((rights & right) == 0) return false;
 
     const std::uint32_t index = remote.rkey >> 8;
-    Published mr{};
     if (index >= mrs_per_process || !read_entry(peer.directory->mrs[index], mr)) return false;
     if ((mr.key & 0xffffffff) != remote.rkey || (mr.key >> 32 & right) == 0 || mr.pd != (whose & 0xffffffff))
         return false;
     const std::uint64_t offset = remote.address - mr.iova;
-    if (remote.address < mr.iova || offset > mr.length || remote.length > mr.length - offset) return false;
+    return remote.address >= mr.iova && offset <= mr.length && remote.length <= mr.length - offset;
+}
+
+// The remote memory of a request; false: the responder is asked and gives its reasons.
+bool allowed(Peer& peer, const Qp& qp, const Remote& remote, Target& target) {
+    Published mr{};
+    if (!find_published(peer, qp, remote, mr)) return false;
+    const std::uint64_t offset = remote.address - mr.iova;
     target.address = mr.address + offset;
     if (peer.self) {
         target.mapped = reinterpret_cast<std::uint8_t*>(target.address);
@@ -250,6 +267,32 @@ Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges) 
             peer.can_copy = false;
             return Copied::refused;
     }
+}
+
+void* map_remote(Qp& qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t length) {
+    Peer* const peer = qp.path == nullptr ? nullptr : qp.path->peer.get();
+    if (peer == nullptr || peer->state != Peer::State::up || peer->self || length == 0) return nullptr;
+    Published mr{};
+    if (!find_published(*peer, qp, {false, address, rkey, 0, false}, mr) || mr.share_inode == 0) return nullptr;
+    const std::uint64_t offset = address - mr.iova;
+    std::uint64_t whole = 0;
+    if (length > mr.length - offset || mr.share_offset > UINT64_MAX - offset) return nullptr;
+    const int fd = open_share(*peer, mr, whole);
+    if (fd < 0) return nullptr;
+    const std::uint64_t begin = mr.share_offset + offset, within = begin % page;
+    void* mapped = MAP_FAILED;
+    if (begin <= whole && length <= whole - begin)
+        mapped =
+            mmap(nullptr, within + length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(begin - within));
+    ::close(fd);
+    if (mapped == MAP_FAILED) return nullptr;
+    madvise(mapped, within + length, MADV_DONTFORK);
+    return static_cast<std::uint8_t*>(mapped) + within;
+}
+
+void unmap_remote(void* mapped, std::uint64_t length) {
+    const std::uint64_t within = reinterpret_cast<std::uintptr_t>(mapped) % page;
+    munmap(static_cast<std::uint8_t*>(mapped) - within, within + length);
 }
 
 // The receiver's half of a large send: the payload lists where it lies in the sender's memory.

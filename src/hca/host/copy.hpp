@@ -1,5 +1,5 @@
-// A direct copy between the memory of two processes of the host. The process that posted the request does it; the other
-// takes no part.
+// Direct access to the memory of another process of the host, which takes no part: a copy, done by the process that
+// posted the request, and a mapping.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -27,6 +27,10 @@ struct Remote {
 };
 // A read or write of a connected queue pair whose path has a peer that is up.
 Copied copy_direct(Qp& qp, const Remote& remote, std::span<const ibv_sge> sges);
+
+// Null when the path has no peer that is up, its memory may not be written, or cannot be mapped.
+void* map_remote(Qp& qp, std::uint32_t rkey, std::uint64_t address, std::uint64_t length);
+void unmap_remote(void* mapped, std::uint64_t length);
 
 enum class Pulled : std::uint8_t { done, refused, gone };
 // The receiver's half of a large send: `references` lists where its `total` bytes lie in the sender's memory.

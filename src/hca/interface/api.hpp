@@ -67,6 +67,8 @@ void nobody_serves();                 // after a fork: they stayed behind
 // As loom/softhca.h has them.
 std::uint32_t lend(ibv_qp* qp, const void* memory, std::size_t bytes);
 void take_back(ibv_qp* qp, std::uint32_t loan);
+void* map(ibv_qp* qp, std::uint32_t rkey, std::uint64_t address, std::size_t bytes);
+void unmap(void* mapped, std::size_t bytes);
 
 ibv_ah* create_ah(ibv_pd* pd, ibv_ah_attr* attr);
 int destroy_ah(ibv_ah* ah);

@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "loom/transport/access.hpp"
+
 namespace loom::transport::local {
 
 void Inbox::put(Parcel* parcel) {
@@ -244,22 +246,38 @@ RemoteMemory Endpoint::expose(std::span<std::byte> memory) {
 
 void Endpoint::unexpose(const RemoteMemory&) {}
 
+bool Endpoint::may_access(Rank whose, const RemoteMemory& where, std::uint64_t offset, std::uint64_t bytes,
+                          Message& message) const {
+    check_access(where, offset, bytes);
+    const bool gone = job_.gone[whose.value].load(std::memory_order_relaxed);
+    message.outcome = gone ? Message::Outcome::lost : Message::Outcome::done;
+    return !gone;
+}
+
 bool Endpoint::put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                    Message& message) {
-    if (offset > where.bytes || data.size() > where.bytes - offset)
-        throw UsageError("a put of " + std::to_string(data.size()) + " bytes at " + std::to_string(offset) +
-                         " goes beyond the " + std::to_string(where.bytes) + " bytes exposed");
-    if (job_.gone[to.value].load(std::memory_order_relaxed)) {
-        message.outcome = Message::Outcome::lost;
-        return true;
-    }
-    if (!data.empty()) std::memcpy(reinterpret_cast<std::byte*>(where.address) + offset, data.data(), data.size());
-    message.outcome = Message::Outcome::done;
+    if (may_access(to, where, offset, data.size(), message) && !data.empty())
+        std::memcpy(reinterpret_cast<std::byte*>(where.address) + offset, data.data(), data.size());
+    return true;
+}
+
+bool Endpoint::get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                   Message& message) {
+    if (may_access(from, where, offset, into.size(), message) && !into.empty())
+        std::memcpy(into.data(), reinterpret_cast<const std::byte*>(where.address) + offset, into.size());
+    return true;
+}
+
+bool Endpoint::atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                      std::uint64_t& before, Message& message) {
+    check_alignment(where, offset);
+    if (may_access(at, where, offset, sizeof before, message))
+        before = carry_out(what, *reinterpret_cast<std::uint64_t*>(where.address + offset));
     return true;
 }
 
 bool Endpoint::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                          std::uint32_t value, Message& message) {
+                          std::uint64_t value, Message& message) {
     const bool finished = put(to, where, offset, data, message);
     if (message.outcome != Message::Outcome::done) return finished;
     Parcel* parcel = new_parcel(0);

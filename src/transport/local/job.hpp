@@ -39,7 +39,7 @@ struct Parcel {
     const std::byte* source = nullptr;                  // of direct
     Message* message = nullptr;                         // of direct, the sender's
     Message::Outcome outcome = Message::Outcome::done;  // of direct_taken
-    std::uint32_t value = 0;                            // of notification
+    std::uint64_t value = 0;                            // of notification
 
     [[nodiscard]] std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 };
@@ -103,8 +103,15 @@ public:
     [[nodiscard]] bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                            Message& message) override;
     [[nodiscard]] bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                                  std::span<const std::byte> data, std::uint32_t value, Message& message) override;
+                                  std::span<const std::byte> data, std::uint64_t value, Message& message) override;
     [[nodiscard]] std::optional<Notification> next_notification() override;
+    [[nodiscard]] bool get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                           Message& message) override;
+    [[nodiscard]] bool atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                              std::uint64_t& before, Message& message) override;
+    [[nodiscard]] std::byte* map(Rank, const RemoteMemory& memory) override {
+        return reinterpret_cast<std::byte*>(memory.address);
+    }
 
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;
@@ -131,6 +138,9 @@ private:
     };
 
     [[nodiscard]] bool may_give(Rank to, std::uint64_t bytes);
+    // Whether an access to memory of `whose` is on: else message.outcome says lost. Throws UsageError.
+    [[nodiscard]] bool may_access(Rank whose, const RemoteMemory& where, std::uint64_t offset, std::uint64_t bytes,
+                                  Message& message) const;
     void deliver(Rank to, Parcel* parcel);
     void arrived(Parcel* parcel);
     // Copies the payload; the parcel goes back to its sender or into the pool.

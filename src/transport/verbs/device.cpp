@@ -85,6 +85,8 @@ Device::Device() : adapter(verbs::adapter()) {
     if (context == nullptr)
         throw Error(wanted ? "LOOM_DEVICE='" + *wanted + "': no active device of that name"
                            : "verbs: no device with an active port 1 (" + adapter.library + ")");
+    ibv_device_attr able{};
+    atomics = f.query_device(context.get(), &able) == 0 && able.atomic_cap != IBV_ATOMIC_NONE;
     pd.reset(f.alloc_pd(context.get()));
     demand(pd, "allocate a protection domain");
     channel.reset(f.create_comp_channel(context.get()));
@@ -121,6 +123,7 @@ QpPtr Device::create_qp(std::uint32_t requests, std::uint32_t inline_bytes) cons
     attr.qp_state = IBV_QPS_INIT;
     attr.port_num = 1;
     attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (atomics) attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
     demand(adapter.functions.modify_qp(qp.get(), &attr,
                                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
            "initialise a queue pair");

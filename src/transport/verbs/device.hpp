@@ -51,6 +51,7 @@ public:
     std::string name;
     Address address;
     std::uint8_t gid_index = 0;
+    bool atomics = false;  // on memory of peers
 
     // A reliable queue pair on these queues that takes up to `inline_bytes` along with a request.
     [[nodiscard]] QpPtr create_qp(std::uint32_t requests, std::uint32_t inline_bytes) const;

@@ -64,8 +64,11 @@ private:
     std::uint64_t mark_ = 0;
 };
 
-// Immediates that are no notification's value: a bell only wakes; an escape is followed by the value less the escape.
+// Immediates that are no notification's value: a bell only wakes; an escape is followed by the digits of a value that
+// does not fit, the lowest first, of 30 bits each; bit 30 says that another follows.
 inline constexpr std::uint32_t bell_immediate = 0xffff'ffff, escape_immediate = 0xffff'fffe;
+inline constexpr unsigned digit_bits = 30;
+inline constexpr std::uint32_t digit_follows = 1u << digit_bits;
 
 [[nodiscard]] constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
     return (value + unit - 1) / unit * unit;

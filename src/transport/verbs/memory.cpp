@@ -22,7 +22,13 @@ constexpr std::uint64_t page = 4096;
 constexpr std::size_t most_entries = 512;
 constexpr std::uint64_t chunk_bytes = 8 << 20;
 constexpr std::uint64_t most_allocated = std::uint64_t{1} << 47;  // addresses that a program has
-constexpr int all_rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+// An adapter that does no atomics may refuse to register memory for them.
+unsigned all_rights(const Device& device) {
+    unsigned rights = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+    if (device.atomics) rights |= IBV_ACCESS_REMOTE_ATOMIC;
+    return rights;
+}
 
 bool keep_registrations(const Device& device) {
     const auto asked = settings::read_word(Setting::registration_cache);
@@ -44,7 +50,7 @@ SharedMemory::SharedMemory(const Device& device, std::size_t bytes) : bytes_((by
     }
     base_ = static_cast<std::byte*>(base);
     mr_.reset(device.adapter.functions.reg_mr(device.pd.get(), base, bytes_, reinterpret_cast<std::uint64_t>(base),
-                                              all_rights));
+                                              all_rights(device)));
     ::close(fd);
     if (mr_ == nullptr) {
         munmap(base_, bytes_);
@@ -68,7 +74,7 @@ Registrations::Registrations(const Device& device)
 
 Registration& Registrations::make(std::uint64_t begin, std::uint64_t end, bool writable) {
     MrPtr mr(device_.adapter.functions.reg_mr(device_.pd.get(), reinterpret_cast<void*>(begin), end - begin, begin,
-                                              static_cast<unsigned>(writable ? all_rights : IBV_ACCESS_REMOTE_READ)));
+                                              writable ? all_rights(device_) : unsigned{IBV_ACCESS_REMOTE_READ}));
     if (mr == nullptr) throw Error(std::string("verbs: cannot register memory: ") + std::strerror(errno));
     ++made_;
     if (entries_.size() >= most_entries)

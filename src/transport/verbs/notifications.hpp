@@ -20,18 +20,21 @@ public:
                   std::uint32_t ranks);
 
     // What Transport::put_notify() answers. Waits behind frames that wait, and for the peer's room for immediates.
-    bool send(Peer& peer, Message& message, const Place& to, std::uint32_t value);
+    bool send(Peer& peer, Message& message, const Place& to, std::uint64_t value);
+    // A put that is started while notifications wait: it waits behind them. What Transport::put() answers.
+    bool wait(Peer& peer, Message& message, const Place& to);
     // The first frame that waits for the peer is a notification. False: there is no room yet.
     bool send_waiting(Peer& peer);
 
     // An immediate has come, and all frames that were sent before it have been taken.
     void take(Peer& peer, std::uint32_t immediate);
-    void add(Rank from, std::uint32_t value) { taken_.push_back({from, value}); }
+    void add(Rank from, std::uint64_t value) { taken_.push_back({from, value}); }
     std::optional<Notification> next();
 
 private:
-    [[nodiscard]] bool has_room(Peer& peer, std::uint32_t value);
-    void write(Peer& peer, Message* message, const Place& to, std::uint32_t value);
+    [[nodiscard]] bool has_room(Peer& peer, std::uint64_t value);
+    void write(Peer& peer, Message* message, const Place& to, std::uint64_t value);
+    void take_digit(Peer& peer, std::uint32_t digit);
 
     Requests& requests_;
     FrameRings& rings_;

@@ -40,7 +40,11 @@ struct NotificationCounts {
     std::uint64_t sent = 0;
     std::uint64_t known = 0;  // of them, taken by the peer as far as we know
     std::uint64_t taken = 0, reported = 0;
-    bool escaped = false;  // the last taken was an escape
+    std::uint64_t waiting = 0;  // among the frames that wait
+    // Of a value that comes in digits.
+    bool escaped = false;
+    unsigned bits = 0;  // taken so far
+    std::uint64_t digits = 0;
 };
 
 // Where a peer's memory is written.
@@ -52,7 +56,7 @@ struct Place {
 
 struct WaitingNotification {
     Place to;
-    std::uint32_t value;
+    std::optional<std::uint64_t> value;  // nothing: a put that must not overtake one
 };
 
 // A frame that waits for room in the peer's ring, or a notification that waits for its turn.

@@ -1,4 +1,4 @@
-// Memory that others may write, and puts into theirs.
+// Memory that others may reach, and access to theirs.
 #pragma once
 
 #include <span>
@@ -21,12 +21,14 @@ public:
     void unexpose(const RemoteMemory& memory);
     // Of ourselves `peer` is null. `message` has its peer, data and length.
     bool put(Peer* peer, const RemoteMemory& where, std::uint64_t offset, Message& message);
-    bool put_notify(Peer* peer, const RemoteMemory& where, std::uint64_t offset, std::uint32_t value, Message& message);
+    bool put_notify(Peer* peer, const RemoteMemory& where, std::uint64_t offset, std::uint64_t value, Message& message);
+    bool get(Peer* peer, const RemoteMemory& where, std::uint64_t offset, Message& message);
+    bool atomic(Peer* peer, const RemoteMemory& where, std::uint64_t offset, const Atomic& what, Message& message);
     [[nodiscard]] bool any_exposed() const { return !exposed_.empty(); }
 
 private:
     [[nodiscard]] static bool put_here(const RemoteMemory& where, std::uint64_t offset, Message& message);
-    static void check(const RemoteMemory& where, std::uint64_t offset, std::uint64_t bytes);
+    [[nodiscard]] static bool is_lost(const Peer* peer, Message& message);
 
     Registrations& registrations_;
     RendezvousSender& sender_;

@@ -1,10 +1,11 @@
 // The sender's side of large messages: their data is written where the receiver said, or lent to it, which then reads
-// it. Puts go the same way.
+// it. Puts go the same way, and gets and atomics as requests that bring data back.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
+#include "loom/transport/transport.hpp"
 #include "transport/verbs/frame_rings.hpp"
 #include "transport/verbs/transfers.hpp"
 
@@ -28,6 +29,10 @@ public:
     bool put(Peer& peer, Message& message, const Place& to);
     // The same, with an immediate behind all data. Calls nobody back.
     void start_put(Peer& peer, Message& message, const Place& to, std::optional<std::uint32_t> immediate);
+
+    // Answers what Transport::get() and atomic() do (reading.cpp).
+    bool get(Peer& peer, Message& message, const Place& from);
+    bool atomic(Peer& peer, Message& message, const Place& at, const Atomic& what);
 
     // A receiver said where a message may be written. Returns the message if it is finished by that, for the caller to
     // call back.
@@ -53,6 +58,7 @@ private:
     void write_data(Peer& peer, Message& message, std::uint64_t from, const Place& to,
                     std::optional<std::uint32_t> immediate = {});
     void end(Peer& peer, Message& message, Message::Outcome outcome);
+    void open_get(Peer& peer, Message& message);
 
     // lending.cpp
     [[nodiscard]] std::uint64_t share_to_lend(const Peer& peer, const Message& message, const Ready& ready) const;

@@ -13,7 +13,8 @@ TransferId id_of(std::uint32_t slot, std::uint32_t generation) {
 Transfer& Transfers::open(Message& message, Transfer::Role role) {
     const bool receive = role == Transfer::Role::receive;
     Registration* const registration =
-        message.bytes == 0 ? nullptr : &registrations_.acquire({message.data, message.bytes}, receive);
+        message.bytes == 0 ? nullptr
+                           : &registrations_.acquire({message.data, message.bytes}, role != Transfer::Role::send);
     if (free_.empty()) {
         free_.push_back(static_cast<std::uint32_t>(table_.size()));
         table_.emplace_back();

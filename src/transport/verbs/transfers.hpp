@@ -13,7 +13,7 @@
 namespace loom::transport {
 
 struct Transfer {
-    enum class Role : std::uint8_t { receive, send };  // a put is a send
+    enum class Role : std::uint8_t { receive, send, get };  // a put is a send, an atomic a get
     static constexpr std::size_t most_pieces_lent = 4;
 
     Message* message = nullptr;            // null: the place is free

@@ -68,9 +68,35 @@ bool VerbsTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offse
 }
 
 bool VerbsTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                                std::span<const std::byte> data, std::uint32_t value, Message& message) {
+                                std::span<const std::byte> data, std::uint64_t value, Message& message) {
     begin(message, to, data);
     return puts_.put_notify(other(to), where, offset, value, message);
+}
+
+bool VerbsTransport::get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                         Message& message) {
+    begin(message, from, into);
+    return puts_.get(other(from), where, offset, message);
+}
+
+bool VerbsTransport::atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                            std::uint64_t& before, Message& message) {
+    begin(message, at, std::as_bytes(std::span(&before, 1)));
+    return puts_.atomic(other(at), where, offset, what, message);
+}
+
+std::byte* VerbsTransport::map(Rank owner, const RemoteMemory& memory) {
+    if (memory.bytes == 0) return nullptr;
+    if (owner == me_) return reinterpret_cast<std::byte*>(memory.address);
+    const Peer& peer = peers_[owner.value];
+    const auto map_it = device_.adapter.functions.map;
+    if (map_it == nullptr || peer.far || peer.lost) return nullptr;
+    return static_cast<std::byte*>(
+        map_it(peer.qp.get(), static_cast<std::uint32_t>(memory.key), memory.address, memory.bytes));
+}
+
+void VerbsTransport::unmap(Rank owner, const RemoteMemory& memory, std::byte* mapped) {
+    if (owner != me_ && mapped != nullptr) device_.adapter.functions.unmap(mapped, memory.bytes);
 }
 
 bool VerbsTransport::progress() {

@@ -59,7 +59,13 @@ public:
     bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
              Message& message) override;
     bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                    std::uint32_t value, Message& message) override;
+                    std::uint64_t value, Message& message) override;
+    bool get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+             Message& message) override;
+    bool atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what, std::uint64_t& before,
+                Message& message) override;
+    std::byte* map(Rank owner, const RemoteMemory& memory) override;
+    void unmap(Rank owner, const RemoteMemory& memory, std::byte* mapped) override;
     std::optional<Notification> next_notification() override { return notifications_.next(); }
     std::span<std::byte> allocate(std::size_t bytes) override { return heap_.allocate(bytes); }
     void release(std::span<std::byte> memory) override { heap_.release(memory); }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "loom/base/error.hpp"
+#include "loom/transport/access.hpp"
 
 namespace loom::twin {
 
@@ -61,18 +62,37 @@ bool TwinTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset
 }
 
 bool TwinTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                               std::span<const std::byte> data, std::uint32_t value, Message& message) {
+                               std::span<const std::byte> data, std::uint64_t value, Message& message) {
     return begin(
         Ask::put,
         {to.value, number(data.data()), data.size(), offset, number(&message), where.key, where.bytes, 1, value},
         message);
 }
 
+bool TwinTransport::get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                        Message& message) {
+    transport::check_access(where, offset, into.size());
+    return begin(Ask::fetch,
+                 {from.value, number(into.data()), into.size(), offset, number(&message), where.key, where.bytes,
+                  where.address, static_cast<std::uint64_t>(FetchKind::get), 0, 0},
+                 message);
+}
+
+bool TwinTransport::atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const transport::Atomic& what,
+                           std::uint64_t& before, Message& message) {
+    transport::check_access(where, offset, sizeof before);
+    transport::check_alignment(where, offset);
+    const auto how = what.kind == transport::Atomic::Kind::fetch_add ? FetchKind::fetch_add : FetchKind::compare_swap;
+    return begin(Ask::fetch,
+                 {at.value, number(&before), sizeof before, offset, number(&message), where.key, where.bytes,
+                  where.address, static_cast<std::uint64_t>(how), what.operand, what.expected},
+                 message);
+}
+
 std::optional<transport::Notification> TwinTransport::next_notification() {
     const Slot& answer = client_.ask(Ask::notified);
     if (answer.answers[0] == 0) return {};
-    return transport::Notification{Rank{static_cast<std::uint32_t>(answer.answers[1])},
-                                   static_cast<std::uint32_t>(answer.answers[2])};
+    return transport::Notification{Rank{static_cast<std::uint32_t>(answer.answers[1])}, answer.answers[2]};
 }
 
 // The first look in vain is free, and asks nobody: whoever waits rests next, which asks for the same.

@@ -30,8 +30,13 @@ public:
     [[nodiscard]] bool put(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
                            std::span<const std::byte> data, transport::Message& message) override;
     [[nodiscard]] bool put_notify(Rank to, const transport::RemoteMemory& where, std::uint64_t offset,
-                                  std::span<const std::byte> data, std::uint32_t value,
+                                  std::span<const std::byte> data, std::uint64_t value,
                                   transport::Message& message) override;
+    [[nodiscard]] bool get(Rank from, const transport::RemoteMemory& where, std::uint64_t offset,
+                           std::span<std::byte> into, transport::Message& message) override;
+    [[nodiscard]] bool atomic(Rank at, const transport::RemoteMemory& where, std::uint64_t offset,
+                              const transport::Atomic& what, std::uint64_t& before,
+                              transport::Message& message) override;
     [[nodiscard]] std::optional<transport::Notification> next_notification() override;
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;

@@ -162,6 +162,8 @@ void Server::begin(const Question& question) {
             break;
         case Ask::put:
             return begin_put(question, mine);
+        case Ask::fetch:
+            return begin_fetch(question, mine);
         default:
             throw Error(fmt::format("rank {} begins {}, which cannot be begun", endpoint_.rank().value,
                                     static_cast<std::uint32_t>(question.ask)));
@@ -175,9 +177,29 @@ void Server::begin_put(const Question& question, Mirror& mine) {
     const RemoteMemory where{0, arguments[6], arguments[5]};
     const std::span<const std::byte> data(address(arguments[1]), arguments[2]);
     const bool at_once = arguments[7] != 0
-                             ? endpoint_.put_notify(to, where, arguments[3], data,
-                                                    static_cast<std::uint32_t>(arguments[8]), mine.message)
+                             ? endpoint_.put_notify(to, where, arguments[3], data, arguments[8], mine.message)
                              : endpoint_.put(to, where, arguments[3], data, mine.message);
+    if (at_once) ended(mine);
+}
+
+void Server::begin_fetch(const Question& question, Mirror& mine) {
+    const auto& arguments = question.arguments;
+    const Rank from = rank_of(arguments[0]);
+    const RemoteMemory where{arguments[7], arguments[6], arguments[5]};
+    const auto how = static_cast<FetchKind>(arguments[8]);
+    bool at_once = false;
+    if (how == FetchKind::get) {
+        at_once = endpoint_.get(from, where, arguments[3], {address(arguments[1]), arguments[2]}, mine.message);
+    } else if (how == FetchKind::fetch_add || how == FetchKind::compare_swap) {
+        using Kind = transport::Atomic::Kind;
+        const transport::Atomic what{how == FetchKind::fetch_add ? Kind::fetch_add : Kind::compare_swap, arguments[9],
+                                     arguments[10]};
+        // Only its address is used, which is the program's.
+        auto& before = *reinterpret_cast<std::uint64_t*>(arguments[1]);
+        at_once = endpoint_.atomic(from, where, arguments[3], what, before, mine.message);
+    } else {
+        throw Error(fmt::format("rank {} fetches in a way that there is not", endpoint_.rank().value));
+    }
     if (at_once) ended(mine);
 }
 

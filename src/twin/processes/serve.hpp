@@ -39,6 +39,7 @@ private:
     [[nodiscard]] bool next();
     void begin(const Question& question);
     void begin_put(const Question& question, Mirror& mine);
+    void begin_fetch(const Question& question, Mirror& mine);
     void ended(Mirror& mirror);
     void serve(const Question& question);
     void give_ends();

@@ -11,12 +11,13 @@ enum class Turn : std::uint32_t { program, simulation };
 
 // What the program asks. Arguments in the order in which they stand in Question::arguments.
 enum class Ask : std::uint32_t {
-    attach,     // its process
-    compute,    // nothing more: the time ahead is all
-    send,       // to, tag, address, bytes, message
-    receive,    // from, tag, address, bytes, message
-    work,       // kind, amount, message
-    put,        // to, address, bytes, offset, message, key, bytes exposed, whether it notifies, value
+    attach,   // its process
+    compute,  // nothing more: the time ahead is all
+    send,     // to, tag, address, bytes, message
+    receive,  // from, tag, address, bytes, message
+    work,     // kind, amount, message
+    put,      // to, address, bytes, offset, message, key, bytes exposed, whether it notifies, value
+    fetch,    // from, address, bytes, offset, message, key, bytes exposed and where, how (FetchKind), operand, expected
     progress,   // the ends come with every answer
     rest,       //
     sleep_for,  // microseconds, while nothing comes
@@ -30,9 +31,11 @@ enum class Ask : std::uint32_t {
     finished,   // it needs nobody any more
 };
 
+enum class FetchKind : std::uint64_t { get, fetch_add, compare_swap };
+
 struct Question {
     Ask ask = Ask::attach;
-    std::uint64_t arguments[9] = {};
+    std::uint64_t arguments[11] = {};
 };
 
 // One for each rank, in memory that the launcher makes and the program maps. Whoever has the turn may touch the rest.
@@ -63,7 +66,7 @@ struct alignas(64) Slot {
 
 // The whole file: this, then the slots.
 struct SlotsHeader {
-    static constexpr std::uint32_t current_version = 2;
+    static constexpr std::uint32_t current_version = 3;
     std::uint32_t version = current_version;
     std::uint32_t ranks = 0;
     std::int64_t look = 0;       // ps: what reading the clock costs

@@ -8,7 +8,8 @@ namespace loom::transport::plugin {
 
 void MpiTransport::take_parcel(Rank from, const Header& header, std::span<const std::byte> data) {
     using Kind = Header::Kind;
-    const bool is_small = header.kind == Kind::small || header.kind == Kind::small_put;
+    const bool is_small =
+        header.kind == Kind::small || header.kind == Kind::small_put || header.kind == Kind::small_got;
     if (data.size() != (is_small ? header.bytes : 0))
         throw Error("rank " + std::to_string(from.value) + " sent a parcel of a wrong length");
     switch (header.kind) {
@@ -19,7 +20,14 @@ void MpiTransport::take_parcel(Rank from, const Header& header, std::span<const 
         case Kind::large_put:
             return puts_.take(from, header, data);
         case Kind::answer:
-            return puts_.take_answer(header);
+            return puts_.take_answer(from, header);
+        case Kind::get:
+            return puts_.serve_get(from, header);
+        case Kind::small_got:
+        case Kind::large_got:
+            return puts_.take_got(from, header, data);
+        case Kind::atomic:
+            return puts_.serve_atomic(from, header);
         case Kind::credit:
             peers_[from.value].used = header.reference;
             return;

@@ -1,4 +1,4 @@
-// Puts: messages that the target stores away itself and answers, and the notifications that come with them.
+// Puts, gets and atomics: messages that the target carries out itself and answers, and the notifications of puts.
 #pragma once
 
 #include <deque>
@@ -22,10 +22,18 @@ public:
 
     // Without `value` nobody is notified. Finished by the answer.
     void start(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-               std::optional<std::uint32_t> value, Message& message);
-    void take_answer(const Header& header);
+               std::optional<std::uint64_t> value, Message& message);
+    // Finished by what comes back.
+    void start_get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                   Message& message);
+    void start_atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                      std::uint64_t& before, Message& message);
+    void take_answer(Rank from, const Header& header);
+    void take_got(Rank from, const Header& header, std::span<const std::byte> data);
 
     void take(Rank from, const Header& header, std::span<const std::byte> data);
+    void serve_get(Rank from, const Header& header);
+    void serve_atomic(Rank from, const Header& header);
     void take_data(const Pending& pending);  // a piece of a large one is there
     [[nodiscard]] std::optional<Notification> next_notification();
 
@@ -40,8 +48,12 @@ private:
     struct Arrived {
         std::uint64_t number = 0;
         std::uint64_t pieces = 1;  // that have not come yet
+        std::uint64_t reference = 0;
+        bool refused = false;
         bool notifies = false;
-        std::uint32_t value = 0;
+        std::uint64_t value = 0;
+        Parcel data = {};  // of a small one behind a large one, which must not overtake it
+        std::byte* into = nullptr;
     };
     struct Arrivals {
         std::deque<Arrived> waiting;  // until their turn to notify has come
@@ -49,7 +61,10 @@ private:
     };
 
     [[nodiscard]] std::byte* target_of(const Header& header) const;
-    void is_there(Rank from, const Header& header, std::uint64_t number, bool refused);
+    [[nodiscard]] std::uint64_t open(Rank with, Message& message);
+    [[nodiscard]] Message* close(Rank with, const Header& header);
+    void answer(Rank to, std::uint64_t reference, bool refused);
+    void is_there(Rank from, std::uint64_t number);
 
     Requests& requests_;
     std::vector<Arrivals> arrived_;                     // by rank

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 
+#include "loom/transport/access.hpp"
+
 namespace loom::transport::plugin {
 
 namespace {
@@ -139,9 +141,26 @@ bool MpiTransport::put(Rank to, const RemoteMemory& where, std::uint64_t offset,
 }
 
 bool MpiTransport::put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
-                              std::uint32_t value, Message& message) {
+                              std::uint64_t value, Message& message) {
     if (is_lost(to, message)) return true;
     puts_.start(to, where, offset, data, value, message);
+    return false;
+}
+
+bool MpiTransport::get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                       Message& message) {
+    check_access(where, offset, into.size());
+    if (is_lost(from, message)) return true;
+    puts_.start_get(from, where, offset, into, message);
+    return false;
+}
+
+bool MpiTransport::atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                          std::uint64_t& before, Message& message) {
+    check_access(where, offset, sizeof before);
+    check_alignment(where, offset);
+    if (is_lost(at, message)) return true;
+    puts_.start_atomic(at, where, offset, what, before, message);
     return false;
 }
 

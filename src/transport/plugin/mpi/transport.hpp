@@ -40,7 +40,11 @@ public:
     [[nodiscard]] bool put(Rank to, const RemoteMemory& where, std::uint64_t offset, std::span<const std::byte> data,
                            Message& message) override;
     [[nodiscard]] bool put_notify(Rank to, const RemoteMemory& where, std::uint64_t offset,
-                                  std::span<const std::byte> data, std::uint32_t value, Message& message) override;
+                                  std::span<const std::byte> data, std::uint64_t value, Message& message) override;
+    [[nodiscard]] bool get(Rank from, const RemoteMemory& where, std::uint64_t offset, std::span<std::byte> into,
+                           Message& message) override;
+    [[nodiscard]] bool atomic(Rank at, const RemoteMemory& where, std::uint64_t offset, const Atomic& what,
+                              std::uint64_t& before, Message& message) override;
     [[nodiscard]] std::optional<Notification> next_notification() override { return puts_.next_notification(); }
     [[nodiscard]] std::span<std::byte> allocate(std::size_t bytes) override;
     void release(std::span<std::byte> memory) override;
