@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <ostream>
 
 #include "device/programs.hpp"
 #include "loom/transport/bootstrap.hpp"
@@ -13,10 +12,6 @@
 #include "loom/window/world.hpp"
 
 namespace loom::device {
-
-void PrintTo(Manager manager, std::ostream* out) {
-    *out << (manager == Manager::mpi ? "mpi" : "verbs");
-}
 
 namespace {
 
@@ -77,7 +72,7 @@ std::uint32_t play_part(Job& job, const Program& program) {
 
 class Managers : public testing::TestWithParam<Manager> {};
 INSTANTIATE_TEST_SUITE_P(Both, Managers, testing::Values(Manager::verbs, Manager::mpi),
-                         testing::PrintToStringParamName());
+                         [](const auto& info) { return info.param == Manager::mpi ? "mpi" : "verbs"; });
 
 TEST_P(Managers, random_programs_have_the_right_bytes) {
     for (const std::uint32_t processes : {2u, 3u, 5u}) {
