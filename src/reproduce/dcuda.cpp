@@ -26,7 +26,7 @@ constexpr double direct_rate = 2.7e9, staging_rate = 12.6e9;
 using Path = DevicePing::Path;
 
 std::uint32_t rounds_of(const RunOptions& options) {
-    return options.scope == Scope::full ? 20'000 : 1'000;
+    return options.scope == Scope::full ? 5'000 : 300;
 }
 
 DevicePing access(Path path, bool two_messages, std::uint64_t bytes, const RunOptions& options) {
@@ -176,7 +176,7 @@ Result dcuda_5_4(const Parts& parts, const RunOptions& options) {
         small.direct_us = large.direct_us = direct_us + extra_us;
         large.bytes = megabyte;
         large.rate = limit;
-        small.rounds = large.rounds = options.scope == Scope::full ? 200 : 40;
+        small.rounds = large.rounds = options.scope == Scope::full ? 50 : 10;
         return megabyte / ((parts.device_ping(large) - parts.device_ping(small)) * 1e-6) / 1e9;
     };
     const double local = rate(Path::device, 0, 0);

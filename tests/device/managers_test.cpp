@@ -72,7 +72,7 @@ std::uint32_t play_part(Job& job, const Program& program) {
 
 class Managers : public testing::TestWithParam<Manager> {};
 INSTANTIATE_TEST_SUITE_P(Both, Managers, testing::Values(Manager::verbs, Manager::mpi),
-                         [](const auto& info) { return info.param == Manager::mpi ? "mpi" : "verbs"; });
+                         [](const auto& each) { return each.param == Manager::mpi ? "mpi" : "verbs"; });
 
 TEST_P(Managers, random_programs_have_the_right_bytes) {
     for (const std::uint32_t processes : {2u, 3u, 5u}) {

@@ -284,7 +284,6 @@ DCUDA_DEVICE inline void dcuda_gpu_init(dcuda_context_handle dcuda, dcuda_state&
     const std::uint32_t rank = blockIdx.x;
 #else
     gst.block = loom::device::this_block();
-    gst.block->state = &gst;
     const std::uint32_t rank = gst.block->index();
     DCUDA_ENTER(init);
 #endif
@@ -300,6 +299,9 @@ DCUDA_DEVICE inline void dcuda_gpu_init(dcuda_context_handle dcuda, dcuda_state&
         for (auto& number : gst.last_put) number = loom::device::no_operation;
     }
     loom::device::sync_threads();
+#if !DCUDA_ON_GPU
+    gst.block->state = &gst;
+#endif
     DCUDA_OBSERVE(barrier_entered(library::world_rank(gst), DCUDA_COMM_WORLD));
     library::world_barrier(gst, loom::device::Function::init);
     DCUDA_OBSERVE(barrier_left(library::world_rank(gst), DCUDA_COMM_WORLD));
