@@ -26,7 +26,7 @@ DCUDA_KERNEL void halo(dcuda_context_handle dcuda) {
     dcuda_one_thread(gst, [&] { cells[0] = rank + 1; });
     dcuda_put_notify(gst, win, (rank + 1) % size, sizeof(double), sizeof(double), cells, 0);
     if (data->waits) dcuda_wait_notifications(gst, 0, 1);
-    dcuda_reads(gst, cells, 2 * sizeof(double));
+    dcuda_reads(gst, cells + 1, sizeof(double));
     dcuda_one_thread(gst, [&] { data->sum = cells[0] + cells[1]; });
     dcuda_win_free(gst, win);
     dcuda_gpu_finish(gst);

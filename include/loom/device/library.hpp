@@ -563,14 +563,14 @@ DCUDA_DEVICE inline void dcuda_one_thread([[maybe_unused]] dcuda_state& gst, F&&
 DCUDA_DEVICE inline void dcuda_reads([[maybe_unused]] dcuda_state& gst, [[maybe_unused]] const void* memory,
                                      [[maybe_unused]] std::uint64_t bytes DCUDA_AT) {
 #if !DCUDA_ON_GPU
-    DCUDA_OBSERVE(access(loom::device::library::world_rank(gst), memory, bytes, false,
-                         {loom::device::Function::kernel, file, line}));
+    DCUDA_ENTER(kernel);
+    DCUDA_OBSERVE(access(loom::device::library::world_rank(gst), memory, bytes, false, gst.block->place));
 #endif
 }
 DCUDA_DEVICE inline void dcuda_writes([[maybe_unused]] dcuda_state& gst, [[maybe_unused]] const void* memory,
                                       [[maybe_unused]] std::uint64_t bytes DCUDA_AT) {
 #if !DCUDA_ON_GPU
-    DCUDA_OBSERVE(access(loom::device::library::world_rank(gst), memory, bytes, true,
-                         {loom::device::Function::kernel, file, line}));
+    DCUDA_ENTER(kernel);
+    DCUDA_OBSERVE(access(loom::device::library::world_rank(gst), memory, bytes, true, gst.block->place));
 #endif
 }
