@@ -31,7 +31,7 @@ constexpr const char* managers =
     "transport over the software HCA";
 
 std::uint32_t rounds_of(const RunOptions& options) {
-    return options.scope == Scope::full ? 5'000 : 300;
+    return options.scope == Scope::full ? 20'000 : 2'000;
 }
 
 DevicePing access(Path path, bool two_messages, std::uint64_t bytes, const RunOptions& options) {
@@ -181,7 +181,7 @@ Result dcuda_5_4(const Parts& parts, const RunOptions& options) {
         small.direct_us = large.direct_us = direct_us + extra_us;
         large.bytes = megabyte;
         large.rate = limit;
-        small.rounds = large.rounds = options.scope == Scope::full ? 50 : 10;
+        small.rounds = large.rounds = options.scope == Scope::full ? 60 : 10;
         return megabyte / ((parts.device_ping(large) - parts.device_ping(small)) * 1e-6) / 1e9;
     };
     const double local = rate(Path::device, 0, 0);

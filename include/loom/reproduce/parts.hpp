@@ -69,7 +69,7 @@ struct Parts {
     std::function<model::Prediction(const traffic::Schedule&, const model::Charges&)> walk;
     // By place in the chain of the multicast broadcast, when a share of the datagrams is lost.
     std::function<std::vector<double>(double lost, std::uint32_t ranks, std::uint32_t broadcasts)> penalty_rounds;
-    // Microseconds of half a round trip, the least of several runs; null where the room device is left out.
+    // Microseconds of half a round trip, the least of many batches; null where the room device is left out.
     std::function<double(const DevicePing&)> device_ping;
     // Microseconds of a round trip.
     std::function<double(const DeviceQueue&)> device_queue;
