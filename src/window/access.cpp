@@ -53,19 +53,27 @@ std::span<const std::byte> kept(Operation& operation, std::span<const std::byte>
     return {operation.value.data(), data.size()};
 }
 
+// Scalars are what most puts are.
+void copy(std::byte* to, std::span<const std::byte> data) {
+    if (data.size() == 8)
+        std::memcpy(to, data.data(), 8);
+    else if (to != data.data())
+        std::memmove(to, data.data(), data.size());
+}
+
 }  // namespace
 
 void Window::State::count_finished() {
-    ++started;
-    if (done.empty())
+    if (started == finished)
         ++finished;
     else
         done.push_back(true);
+    ++started;
 }
 
 void Window::State::put(const Target& target, std::uint64_t offset, std::span<const std::byte> data, bool keep_copy) {
     if (target.direct != nullptr) {
-        if (target.direct + offset != data.data()) std::memmove(target.direct + offset, data.data(), data.size());
+        copy(target.direct + offset, data);
         return count_finished();
     }
     if (data.empty()) return count_finished();
@@ -132,6 +140,7 @@ void Window::State::flush(std::optional<Rank> of_world) {
             if (const auto who = world.gone(target.world)) return who;
         return {};
     };
+    world.look();  // a loss is heard of, also by who never waits
     const auto is_done = [&] { return of_world ? world.open_to[of_world->value] == 0 : finished == started; };
     world.drive(is_done, gone, [&] { return flush_of(of_world); }, {});
     if (world.transport.lost())

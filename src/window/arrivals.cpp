@@ -20,6 +20,7 @@ void Arrivals::add(Rank source, Stamp stamp, std::uint64_t count) {
     }
     Bucket& bucket = *last_;
     bucket.total += count;
+    total_ += count;
     const std::uint64_t first = next_;
     next_ += count;
     if (bucket.begin < bucket.runs.size()) {
@@ -69,6 +70,7 @@ const Arrivals::Run* Arrivals::oldest_in(const Bucket& bucket, const std::option
 
 void Arrivals::use_up(Bucket& bucket, const std::optional<Rank>& source, std::uint64_t count) {
     bucket.total -= count;
+    total_ -= count;
     for (std::size_t i = bucket.begin; count != 0; ++i) {
         Run& run = bucket.runs[i];
         if (source && run.source != *source) continue;
@@ -140,7 +142,11 @@ std::optional<Arrival> Arrivals::next(const Wanted& wanted) {
 void Arrivals::forget(WindowId window) {
     last_key_ = 0;
     last_ = nullptr;
-    std::erase_if(buckets_, [&](const auto& each) { return from_word(each.first).window == window; });
+    std::erase_if(buckets_, [&](const auto& each) {
+        if (from_word(each.first).window != window) return false;
+        total_ -= each.second.total;
+        return true;
+    });
 }
 
 std::optional<Arrival> Arrivals::oldest_other(const Wanted& wanted, std::uint64_t& number) const {

@@ -30,6 +30,7 @@ class Arrivals {
 public:
     void add(Rank source, Stamp stamp, std::uint64_t count = 1);
     [[nodiscard]] std::uint64_t count(const Wanted& wanted) const;
+    [[nodiscard]] bool empty() const { return total_ == 0; }
     // The oldest `count` are used up; false: they are not all there, and none is.
     bool take(const Wanted& wanted, std::uint64_t count);
     std::optional<Arrival> next(const Wanted& wanted);
@@ -56,12 +57,13 @@ private:
     [[nodiscard]] static bool matches(const Wanted& wanted, std::uint64_t key);
     [[nodiscard]] static std::uint64_t count_in(const Bucket& bucket, const std::optional<Rank>& source);
     [[nodiscard]] static const Run* oldest_in(const Bucket& bucket, const std::optional<Rank>& source);
-    static void use_up(Bucket& bucket, const std::optional<Rank>& source, std::uint64_t count);
+    void use_up(Bucket& bucket, const std::optional<Rank>& source, std::uint64_t count);
     [[nodiscard]] Buckets::iterator oldest(const Wanted& wanted);
     void drop_if_empty(Buckets::iterator at);
 
     Buckets buckets_;
     std::uint64_t next_ = 0;
+    std::uint64_t total_ = 0;     // in all buckets
     std::uint64_t last_key_ = 0;  // of the bucket used last; 0: none
     Bucket* last_ = nullptr;
 };

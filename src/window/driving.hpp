@@ -67,7 +67,11 @@ void World::State::drive(const Done& done, const Lost& lost, const Describe& des
             if (done()) return;
             continue;
         }
-        if (!waiter.rest()) continue;
+        if (!waiter.rest()) {
+            for (std::uint32_t n = 0; n < 16 && transport_every != 1 && !lanes.has_news(); ++n) {
+            }
+            continue;
+        }
         progress();
         if (done()) return;
         if (const std::optional<Rank> gone = lost()) {

@@ -31,7 +31,7 @@ public:
 
     // What is stored before is seen by whoever sees the word. Waits in memory of ours while the lane is full.
     void send(std::uint64_t word) {
-        if (tail_ - known_ == lane_slots || !waiting_.empty()) [[unlikely]] {
+        if (tail_ - known_ == lane_slots) [[unlikely]] {  // as long as one waits
             waiting_.push_back(word);
             send_waiting();
             return;
@@ -60,6 +60,9 @@ public:
     LaneReader() = default;
     LaneReader(const Lane& mine, Lane& theirs) : slots_(mine.slots), taken_(&theirs.taken) {}
 
+    [[nodiscard]] bool has_news() const {
+        return slots_[head_ % lane_slots].load(std::memory_order_relaxed) >> lap_shift == lap_;
+    }
     // The oldest, of 56 bits; false: there is none.
     bool next(std::uint64_t& word) {
         const std::uint64_t slot = slots_[head_ % lane_slots].load(std::memory_order_acquire);

@@ -36,6 +36,21 @@ public:
         writer.send(word);
         any_waiting_ = any_waiting_ || writer.any_waiting();
     }
+    // Cheaper than to take nothing.
+    [[nodiscard]] bool has_news() const {
+        for (const Open& each : open_)
+            if (each.reader.has_news()) return true;
+        return false;
+    }
+    // One of a rank that has some; false: nobody has.
+    bool take_one(Rank& from, std::uint64_t& word) {
+        for (Open& each : open_)
+            if (each.reader.next(word)) {
+                from = each.peer;
+                return true;
+            }
+        return false;
+    }
     // Calls take(Rank, word) for all that has come; true: there was something.
     template <class Take>
     bool take(const Take& take) {

@@ -124,6 +124,8 @@ void World::State::notify(Rank to, Stamp stamp) {
     if (open_to[to.value] != 0) [[unlikely]]
         drive([&] { return open_to[to.value] == 0; }, [&] { return gone(to); }, [&] { return flush_of(to); }, never);
     lanes.send(to, to_word(stamp));
+    if (lanes.any_waiting()) [[unlikely]]
+        look();
 }
 
 Waits World::State::describe(const Wanted& wanted, std::uint64_t count) const {
@@ -143,6 +145,23 @@ Waits World::State::describe(const Wanted& wanted, std::uint64_t count) const {
     return waits;
 }
 
+// What comes first is what is asked for, as a rule: it need not be stored then.
+bool World::State::wait_shortly(const Wanted& wanted, const Team::State* team) {
+    if (!arrivals.empty() || !wanted.window || wanted.mask != 0xffffffff || transport_every == 1) return false;
+    const std::uint64_t word = to_word({*wanted.window, wanted.tag});
+    for (std::uint32_t looks_left = seldom; looks_left != 0; --looks_left) {
+        Rank from;
+        std::uint64_t first = 0;
+        if (!lanes.take_one(from, first)) continue;
+        if (first == word && (!wanted.source || from == *wanted.source) &&
+            team->place_of[from.value] != Team::State::nobody)
+            return true;
+        take_in(from, from_word(first));
+        return false;
+    }
+    return false;
+}
+
 void World::State::wait(const Wanted& wanted, std::uint64_t count, std::optional<Time> patience,
                         const Team::State* team) {
     const auto whose_loss = [&]() -> std::optional<Rank> {
@@ -154,6 +173,7 @@ void World::State::wait(const Wanted& wanted, std::uint64_t count, std::optional
             if (member != me && transport.is_lost(member)) return member;
         return {};
     };
+    if (count == 1 && wait_shortly(wanted, team)) return;
     drive([&] { return arrivals.take(wanted, count); }, whose_loss, [&] { return describe(wanted, count); }, patience);
 }
 

@@ -33,7 +33,8 @@ struct Team::State {
     void barrier(std::optional<Time> patience = {});
     void finish(Parcels& parcels, std::optional<Time> patience);  // waits for them
     // What all give, in the order of their ranks; each as many bytes.
-    [[nodiscard]] std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, std::optional<Time> patience = {});
+    [[nodiscard]] std::vector<std::byte> gather_bytes(std::span<const std::byte> mine,
+                                                      std::optional<Time> patience = {});
     template <class T>
     [[nodiscard]] std::vector<T> allgather(const T& value) {
         const std::vector<std::byte> bytes = gather_bytes(std::as_bytes(std::span(&value, 1)));
@@ -80,6 +81,8 @@ struct World::State {
         look();
         return arrivals.take(wanted, count);
     }
+    // One notification that is likely to come next, without the ways of others: true when it came.
+    bool wait_shortly(const Wanted& wanted, const Team::State* team);
     // `team`: whose loss ends the wait; null: anybody's. Sources of `wanted` are of the world.
     void wait(const Wanted& wanted, std::uint64_t count, std::optional<Time> patience, const Team::State* team);
     template <class Done, class Lost, class Describe>

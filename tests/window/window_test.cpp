@@ -104,7 +104,7 @@ TEST(RandomPrograms, DoWhatASequentialWalkSays) {
         world.close();
     }));
     const auto programs = [](World& world) {
-        for (std::uint64_t seed = 3000; seed < 4000; ++seed) conformance::random_program(world, seed, 3);
+        for (std::uint64_t seed = 3000; seed < 3500; ++seed) conformance::random_program(world, seed, 3);
         return 0;
     };
     EXPECT_EQ(launch(over_verbs(3, programs)).exit_code(), 0);
@@ -170,7 +170,7 @@ TEST(Stalls, NameACircle) {
     });
 
     EXPECT_THAT(text,
-                HasSubstr("after 1.00 s rank 0 waits for tag 5 of window 1 from rank 2, has 0 of 2; a circle: rank "
+                HasSubstr("after 1 s rank 0 waits for tag 5 of window 1 from rank 2, has 0 of 2; a circle: rank "
                           "0 waits for rank 2, which waits for rank 1, which waits for rank 0; it could come from "
                           "rank 2; rank 2 waits for tag 7 of window 1 from rank 1"));
 }
@@ -210,9 +210,11 @@ TEST(HostileRank, IsNamedWhenItNotifiesATagThatTheWindowHasNot) {
         World world(transport, nullptr);
         Window window = world.team().create({}, {.tags = 16});
         if (world.rank() == Rank{1}) {
+            window.wait(Tag{2});
             world.state().lanes.send(Rank{0}, to_word({WindowId{1}, Tag{16}}));
             window.notify(Rank{0}, Tag{1});
         } else {
+            window.notify(Rank{1}, Tag{2});
             try {
                 window.wait(Tag{1});
             } catch (const Error& error) {
@@ -232,10 +234,12 @@ TEST(HostileRank, IsNamedWhenItSendsNoStamp) {
         World world(transport, nullptr, {.stores = false});
         Window window = world.team().create({});
         if (world.rank() == Rank{1}) {
+            window.wait(Tag{2});
             transport::Message message;
             (void)transport.put_notify(Rank{0}, world.state().areas[0], 0, {}, ~std::uint64_t{0}, message);
             window.notify(Rank{0}, Tag{1});
         } else {
+            window.notify(Rank{1}, Tag{2});
             try {
                 window.wait(Tag{1});
             } catch (const Error& error) {
@@ -256,6 +260,7 @@ TEST(HostileRank, OfNoTeamOfAWindowCannotNotifyThere) {
         const Window window = team->create({});
         if (world.rank() == Rank{2}) world.state().lanes.send(Rank{0}, to_word({window.state().id, Tag{1}}));
         world.team().barrier();
+        world.progress();
         world.close();
     };
     std::string text;
@@ -296,7 +301,7 @@ TEST_P(LostRanks, EndEveryWait) {
         if (world.rank() == Rank{2}) raise(SIGKILL);
         CHECK_RANK(loses(Rank{2}, [&] { window.wait({Tag{1}, Rank{2}}); }));
         CHECK_RANK(loses(Rank{2}, [&] { window.wait(Tag{1}); }));
-        CHECK_RANK(loses(Rank{2}, [&] { wait(world, Match::any()); }));
+        CHECK_RANK(loses(Rank{2}, [&] { wait(world, Tag{2}); }));
         CHECK_RANK(loses(Rank{2}, [&] {
             window.put_value(Rank{2}, 0, 1);
             window.flush(Rank{2});

@@ -104,6 +104,7 @@ void tags_and_counts(World& world) {
         require(!window.test({Tag{tag}, left}), "a tag counts too many");
     }
     require(!window.test(Match::any()) && window.arrived(Match::any()) == 0, "there is a notification too many");
+    team.barrier();
 
     for (const std::uint32_t tag : {5u, 5u, 9u, 5u}) window.notify(right, Tag{tag});
     std::vector<std::uint32_t> order;

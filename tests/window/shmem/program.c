@@ -65,7 +65,7 @@ static void signals(int me, int pes, long* heap) {
 }
 
 static void atomics(int me, int pes, long* heap) {
-    heap[0] = heap[1] = 0;
+    memset(heap, 0, 4 * sizeof *heap);
     shmem_barrier_all();
     for (int i = 0; i < 100; ++i) {
         shmem_atomic_inc(&heap[0], i % pes);
@@ -125,7 +125,7 @@ int main(void) {
     shmem_init();
     const int me = shmem_my_pe(), pes = shmem_n_pes();
     long* const heap = shmem_calloc(64 + (size_t)pes, sizeof *heap);
-    REQUIRE(heap != NULL && heap[63] == 0);
+    REQUIRE(heap != NULL && heap[64] == 0);
     puts_and_gets(me, pes, heap);
     signals(me, pes, heap);
     memset(variable, 0, sizeof variable);
