@@ -18,7 +18,59 @@ struct Wrong {
     int which = 0;
 };
 
-// One kernel with one mistake, by number.
+// One mistake, by number.
+void make_mistake(dcuda_state& gst, int which, dcuda_win win, dcuda_win other, int size, std::byte* buffer) {
+    switch (which) {
+        case 0:
+            dcuda_put(gst, win, 0, 96, 64, buffer);
+            break;
+        case 1:
+            dcuda_put_notify(gst, win, size - 1, 0, 8, buffer + 124, 3);
+            break;
+        case 2:
+            dcuda_notify(gst, size, DCUDA_COMM_WORLD, 3);
+            break;
+        case 3:
+            dcuda_notify(gst, -1, DCUDA_COMM_WORLD, 3);
+            break;
+        case 4:
+            dcuda_notify(gst, 0, DCUDA_COMM_WORLD, 256);
+            break;
+        case 5:
+            dcuda_wait_notifications(gst, -1, 1);
+            break;
+        case 6:
+            dcuda_wait_notifications(gst, 1, -1);
+            break;
+        case 7:
+            dcuda_put(gst, win, 0, 0, 8, buffer);  // freed before
+            break;
+        case 8:
+            dcuda_put(gst, 77, 0, 0, 8, buffer);
+            break;
+        case 9:
+            dcuda_comm_barrier(gst, 5);
+            break;
+        case 10:
+            dcuda_win_create(gst, DCUDA_COMM_WORLD, &gst, 64, &win);
+            break;
+        case 11:
+            dcuda_put(gst, win, 0, ~std::uint64_t{0} - 3, 8, buffer);
+            break;
+        case 12:
+            dcuda_put(gst, other, 0, 0, 8, buffer);
+            break;
+        case 13:
+            dcuda_win_flush(gst, DCUDA_WIN_NONE);
+            break;
+        case 14:
+            throw std::runtime_error("the kernel's own");
+            break;
+        default:
+            break;
+    }
+}
+
 DCUDA_KERNEL void wrong(dcuda_context_handle dcuda) {
     DCUDA_SHARED dcuda_state gst;
     dcuda_gpu_init(dcuda, gst);
@@ -30,58 +82,8 @@ DCUDA_KERNEL void wrong(dcuda_context_handle dcuda) {
     dcuda_win win, other;
     dcuda_win_create(gst, DCUDA_COMM_WORLD, data->memory, 128, &win);
     dcuda_win_create(gst, DCUDA_COMM_DEVICE, data->memory, rank == 1 ? 0 : 64, &other);
-    std::byte* const buffer = data->memory;
-    const bool me = rank == 1;
-    switch (data->which) {
-        case 0:
-            if (me) dcuda_put(gst, win, 0, 96, 64, buffer);
-            break;
-        case 1:
-            if (me) dcuda_put_notify(gst, win, size - 1, 0, 8, buffer + 124, 3);
-            break;
-        case 2:
-            if (me) dcuda_notify(gst, size, DCUDA_COMM_WORLD, 3);
-            break;
-        case 3:
-            if (me) dcuda_notify(gst, -1, DCUDA_COMM_WORLD, 3);
-            break;
-        case 4:
-            if (me) dcuda_notify(gst, 0, DCUDA_COMM_WORLD, 256);
-            break;
-        case 5:
-            if (me) dcuda_wait_notifications(gst, -1, 1);
-            break;
-        case 6:
-            if (me) dcuda_wait_notifications(gst, 1, -1);
-            break;
-        case 7:
-            dcuda_win_free(gst, win);
-            if (me) dcuda_put(gst, win, 0, 0, 8, buffer);
-            break;
-        case 8:
-            if (me) dcuda_put(gst, 77, 0, 0, 8, buffer);
-            break;
-        case 9:
-            if (me) dcuda_comm_barrier(gst, 5);
-            break;
-        case 10:
-            if (me) dcuda_win_create(gst, DCUDA_COMM_WORLD, &gst, 64, &win);
-            break;
-        case 11:
-            if (me) dcuda_put(gst, win, 0, ~std::uint64_t{0} - 3, 8, buffer);
-            break;
-        case 12:
-            if (me) dcuda_put(gst, other, 0, 0, 8, buffer);
-            break;
-        case 13:
-            if (me) dcuda_win_flush(gst, DCUDA_WIN_NONE);
-            break;
-        case 14:
-            if (me) throw std::runtime_error("the kernel's own");
-            break;
-        default:
-            break;
-    }
+    if (data->which == 7) dcuda_win_free(gst, win);
+    if (rank == 1) make_mistake(gst, data->which, win, other, size, data->memory);
     dcuda_wait_notifications(gst, 200, 1);  // nobody gets beyond
     dcuda_gpu_finish(gst);
 }

@@ -100,6 +100,67 @@ struct Program {
     [[nodiscard]] bool remote(const Sent& message) const { return message.from / each != message.to / each; }
 };
 
+// How random programs use windows: places to send from, then places to write to.
+inline constexpr std::uint64_t slot = 32, slots = 24;
+
+struct Places {
+    std::vector<std::uint64_t> sources, targets;  // the next free one of each rank
+    void begin(std::uint32_t ranks) {
+        sources.assign(ranks, 0);
+        targets.assign(ranks, slots);
+    }
+};
+
+inline std::vector<Sent> add_sends(Program& program, Random& random, std::uint32_t phase, Places& places,
+                                   std::uint8_t& value) {
+    std::vector<Sent> sent;
+    std::vector<std::size_t> begin;
+    for (const auto& script : program.scripts) begin.push_back(script.size());
+    const std::uint32_t messages = 1 + random.below(2 * program.ranks());
+    for (std::uint32_t i = 0; i < messages; ++i) {
+        const std::uint32_t from = random.below(program.ranks()), to = random.below(program.ranks());
+        if (places.sources[from] == slots || places.targets[to] == 2 * slots || from == to) continue;
+        Sent message{from,
+                     to,
+                     phase * 32 + random.below(4),
+                     places.sources[from]++ * slot,
+                     places.targets[to]++ * slot,
+                     1 + random.below(slot),
+                     ++value,
+                     0,
+                     begin[to],
+                     0};
+        auto& script = program.scripts[from];
+        script.push_back({Step::Do::write, 0, 0, 0, message.source, 0, message.bytes, message.value});
+        message.send_step = script.size();
+        const bool one = random.below(3) != 0;
+        script.push_back({one ? Step::Do::put_notify : Step::Do::put, to, message.tag, 0, message.source, message.place,
+                          message.bytes, 0});
+        if (!one) script.push_back({Step::Do::notify, to, message.tag, 0, 0, 0, 0, 0});
+        sent.push_back(message);
+    }
+    return sent;
+}
+
+inline void add_waits(Program& program, Random& random, std::uint32_t phase, std::vector<Sent>& sent) {
+    for (std::uint32_t rank = 0; rank < program.ranks(); ++rank) {
+        auto& script = program.scripts[rank];
+        std::vector<std::uint32_t> tags{0, 1, 2, 3};
+        random.shuffle(std::span(tags));
+        for (const std::uint32_t tag : tags) {
+            const auto mine = [&](const Sent& each) { return each.to == rank && each.tag == phase * 32 + tag; };
+            const auto count = static_cast<std::uint32_t>(std::count_if(sent.begin(), sent.end(), mine));
+            if (count == 0) continue;
+            script.push_back({Step::Do::wait, 0, phase * 32 + tag, count, 0, 0, 0, 0});
+            for (Sent& each : sent) {
+                if (!mine(each)) continue;
+                each.read_step = script.size();
+                script.push_back({Step::Do::read, 0, 0, 0, each.place, 0, each.bytes, each.value});
+            }
+        }
+    }
+}
+
 // In every phase each rank sends some messages, then waits for its own by tag in any order, and reads them. Phases have
 // tags of their own; behind some all ranks flush and meet, and memory is used again.
 inline Program random_program(std::uint64_t seed, std::uint32_t devices = 0) {
@@ -108,64 +169,22 @@ inline Program random_program(std::uint64_t seed, std::uint32_t devices = 0) {
     program.devices = devices == 0 ? 1 + random.below(3) : devices;
     program.each = 1 + random.below(3);
     if (program.ranks() == 1) program.each = 2;
-    constexpr std::uint64_t slot = 32, slots = 24;  // of sources and of targets each
     program.window = 2 * slot * slots;
     program.scripts.resize(program.ranks());
     const std::uint32_t phases = 1 + random.below(4);
-    std::vector<std::uint64_t> sources(program.ranks(), 0), targets(program.ranks(), slots);
+    Places places;
+    places.begin(program.ranks());
     std::uint8_t value = 0;
     for (std::uint32_t phase = 0; phase < phases; ++phase) {
-        std::vector<Sent> sent;
-        std::vector<std::size_t> begin;
-        for (const auto& script : program.scripts) begin.push_back(script.size());
-        const std::uint32_t messages = 1 + random.below(2 * program.ranks());
-        for (std::uint32_t i = 0; i < messages; ++i) {
-            const std::uint32_t from = random.below(program.ranks()), to = random.below(program.ranks());
-            if (sources[from] == slots || targets[to] == 2 * slots || from == to) continue;
-            Sent message{from,
-                         to,
-                         phase * 32 + random.below(4),
-                         sources[from]++ * slot,
-                         targets[to]++ * slot,
-                         1 + random.below(slot),
-                         ++value,
-                         0,
-                         begin[to],
-                         0};
-            auto& script = program.scripts[from];
-            script.push_back({Step::Do::write, 0, 0, 0, message.source, 0, message.bytes, message.value});
-            message.send_step = script.size();
-            const bool one = random.below(3) != 0;
-            script.push_back({one ? Step::Do::put_notify : Step::Do::put, to, message.tag, 0, message.source,
-                              message.place, message.bytes, 0});
-            if (!one) script.push_back({Step::Do::notify, to, message.tag, 0, 0, 0, 0, 0});
-            sent.push_back(message);
-        }
-        for (std::uint32_t rank = 0; rank < program.ranks(); ++rank) {
-            auto& script = program.scripts[rank];
-            std::vector<std::uint32_t> tags{0, 1, 2, 3};
-            random.shuffle(std::span(tags));
-            for (const std::uint32_t tag : tags) {
-                const auto mine = [&](const Sent& each) { return each.to == rank && each.tag == phase * 32 + tag; };
-                const auto count = static_cast<std::uint32_t>(std::count_if(sent.begin(), sent.end(), mine));
-                if (count == 0) continue;
-                script.push_back({Step::Do::wait, 0, phase * 32 + tag, count, 0, 0, 0, 0});
-                for (Sent& each : sent) {
-                    if (!mine(each)) continue;
-                    each.read_step = script.size();
-                    script.push_back({Step::Do::read, 0, 0, 0, each.place, 0, each.bytes, each.value});
-                }
-            }
-        }
+        std::vector<Sent> sent = add_sends(program, random, phase, places, value);
+        add_waits(program, random, phase, sent);
         program.sent.insert(program.sent.end(), sent.begin(), sent.end());
-        if (random.below(2) == 0 || phase + 1 == phases) {
-            for (auto& script : program.scripts) {
-                script.push_back({Step::Do::flush, 0, 0, 0, 0, 0, 0, 0});
-                script.push_back({Step::Do::barrier, 0, 0, 0, 0, 0, 0, 0});
-            }
-            std::fill(sources.begin(), sources.end(), 0);
-            std::fill(targets.begin(), targets.end(), slots);
+        if (random.below(2) != 0 && phase + 1 != phases) continue;
+        for (auto& script : program.scripts) {
+            script.push_back({Step::Do::flush, 0, 0, 0, 0, 0, 0, 0});
+            script.push_back({Step::Do::barrier, 0, 0, 0, 0, 0, 0, 0});
         }
+        places.begin(program.ranks());
     }
     return program;
 }

@@ -65,6 +65,12 @@ void insert(std::vector<Step>& script, std::size_t at, Step step) {
     script.insert(script.begin() + static_cast<std::ptrdiff_t>(at), step);
 }
 
+void wait_before_notifying(Program& program, std::uint32_t rank, std::uint32_t other) {
+    auto& script = program.scripts[rank];
+    insert(script, 0, {Step::Do::notify, other, 200 + rank, 0, 0, 0, 0, 0});
+    insert(script, 0, {Step::Do::wait, 0, 200 + other, 1, 0, 0, 0, 0});
+}
+
 Planted plant(Fault fault, std::uint64_t seed) {
     Random random(seed ^ 0x5eed);
     Planted planted{random_program(seed), {}, true};
@@ -117,11 +123,8 @@ Planted plant(Fault fault, std::uint64_t seed) {
         case Fault::too_many_blocks:
             break;
         case Fault::circular_wait:
-            for (const auto& [first, second] : {std::pair{message.from, message.to}, {message.to, message.from}}) {
-                auto& script = program.scripts[first];
-                insert(script, 0, {Step::Do::notify, second, 200 + first, 0, 0, 0, 0, 0});
-                insert(script, 0, {Step::Do::wait, 0, 200 + second, 1, 0, 0, 0, 0});
-            }
+            wait_before_notifying(program, message.from, message.to);
+            wait_before_notifying(program, message.to, message.from);
             break;
     }
     return planted;
