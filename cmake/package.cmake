@@ -2,6 +2,8 @@
 set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll window)
 if(TARGET loom::twin)
   list(APPEND rooms twin)
+  set_target_properties(loom_fibre PROPERTIES EXPORT_NAME fibre)
+  install(TARGETS loom_fibre EXPORT LoombandTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(FILES include/loom/twin_mpi/mpi.h DESTINATION include/loom/twin_mpi)  # for loom twin cc
 endif()
 foreach(room ${rooms})

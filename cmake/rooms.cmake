@@ -2,7 +2,7 @@
 # in include/loom/NAME. Files are found by pattern, so that none is ever forgotten.
 function(loom_room name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${name}/(abi|plugin)/")  # parts of shared libraries alone
+  list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/src/${name}/(.*/)?(abi|plugin|fibre|cuda|hooks)/")  # targets of their own
   if(sources)
     add_library(loom_${name} STATIC ${sources})
     set(scope PUBLIC)
@@ -56,4 +56,15 @@ function(loom_program_tests name)
   if(TARGET test_${name})
     add_dependencies(test_${name} loom)
   endif()
+endfunction()
+
+# loom_checked_kernels(TARGET SOURCE...): kernels in these sources of TARGET tell the checker of each of their loads and
+# stores (LOOM_DEVICE_CHECK=races). g++ puts the calls in, as it does for the thread sanitizer; loom::device_hooks has
+# them. Not together with a sanitizer, whose place they take: kernels then say what they touch (dcuda_reads).
+function(loom_checked_kernels target)
+  if(LOOM_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    return()
+  endif()
+  set_property(SOURCE ${ARGN} TARGET_DIRECTORY ${target} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=thread -Wno-tsan)
+  target_link_libraries(${target} PRIVATE loom_device_hooks)
 endfunction()

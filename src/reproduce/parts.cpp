@@ -1,6 +1,7 @@
 #include "loom/reproduce/parts.hpp"
 
 #include "loom/coll/algorithm.hpp"
+#include "reproduce/dcuda.hpp"
 #include "reproduce/penalty.hpp"
 
 namespace loom::reproduce {
@@ -33,6 +34,10 @@ Parts standard_parts() {
         return model::walk(schedule, charges);
     };
     parts.penalty_rounds = penalty_rounds;
+#ifdef WITH_DCUDA
+    parts.device_ping = measure_device_ping;
+    parts.device_queue = measure_device_queue;
+#endif
     return parts;
 }
 

@@ -27,6 +27,17 @@ std::span<const Reproduction> reproductions() {
         Reproduction{"hoefler-barrier", "Hoefler 2008, II.3.1 and II.3.2",
                      "n-way dissemination barriers by LogfP; penalty rounds of the multicast broadcast, datagrams lost",
                      hoefler_barrier},
+#ifdef WITH_DCUDA
+        Reproduction{"dcuda-5.1", "Kuster 2017, Table 5.1",
+                     "notified access and notifications on a device, to a peer, to another node, two managers",
+                     dcuda_5_1},
+        Reproduction{"dcuda-5.2", "Kuster 2017, Table 5.2", "where flags and queues between host and device belong",
+                     dcuda_5_2},
+        Reproduction{"dcuda-5.3", "Kuster 2017, Table 5.3", "the network alone, host and device memory, two managers",
+                     dcuda_5_3},
+        Reproduction{"dcuda-5.4", "Kuster 2017, Table 5.4",
+                     "bandwidth on a device and beyond it, GPUDirect against staging", dcuda_5_4},
+#endif
         Reproduction{"victim-flows", "no paper's",
                      "victims of an incast on 1,728 hosts: no congestion control, default parameters, DCMS",
                      victim_flows},

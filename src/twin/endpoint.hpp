@@ -21,7 +21,7 @@
 #include "twin/account.hpp"
 #include "twin/computation.hpp"
 #include "twin/disturbance.hpp"
-#include "twin/fibre.hpp"
+#include "loom/base/fibre.hpp"
 #include "twin/in_order.hpp"
 #include "twin/memory.hpp"
 #include "twin/waiting_messages.hpp"

@@ -43,5 +43,10 @@ Result manager_policies(const Parts&, const RunOptions&);
 Result hoefler_remap(const Parts&, const RunOptions&);
 Result hoefler_barrier(const Parts&, const RunOptions&);
 Result hoefler_fat_trees(const Parts&, const RunOptions&);
+// Where the room device was built.
+Result dcuda_5_1(const Parts&, const RunOptions&);
+Result dcuda_5_2(const Parts&, const RunOptions&);
+Result dcuda_5_3(const Parts&, const RunOptions&);
+Result dcuda_5_4(const Parts&, const RunOptions&);
 
 }  // namespace loom::reproduce

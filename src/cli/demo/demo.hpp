@@ -58,6 +58,9 @@ void demo_victim(Demo& demo);
 void demo_ranks(Demo& demo);  // where the room twin is
 void demo_verbs(Demo& demo);
 void demo_collective(Demo& demo);
+#ifdef WITH_DCUDA
+void demo_device(Demo& demo);
+#endif
 void demo_report(Demo& demo);
 
 }  // namespace loom::cli

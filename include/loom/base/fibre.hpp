@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <functional>
 
-namespace loom::twin {
+namespace loom {
 
 // The stack has an unmapped page below it: running over it ends the process instead of writing elsewhere. It is mapped
 // lazily, so what a fibre never uses costs nothing. A switch takes some tens of nanoseconds. A fibre may be resumed
@@ -51,4 +51,4 @@ private:
     friend struct FibreEntry;
 };
 
-}  // namespace loom::twin
+}  // namespace loom

@@ -1,4 +1,4 @@
-#include "twin/fibre.hpp"
+#include "loom/base/fibre.hpp"
 
 #include <cxxabi.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace loom::twin {
+namespace loom {
 
 namespace context = boost::context::detail;
 
@@ -53,13 +53,13 @@ Fibre::Fibre(std::size_t stack_bytes, std::function<void()> body) : body_(std::m
     void* memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (memory == MAP_FAILED)
-        throw Error("no memory for the stack of a rank, " + std::to_string(bytes_) + " bytes: " + std::strerror(errno));
+        throw Error("no memory for a stack, " + std::to_string(bytes_) + " bytes: " + std::strerror(errno));
     memory_ = static_cast<std::byte*>(memory);
     if (mprotect(memory_, page, PROT_NONE) != 0) {
         const int why = errno;
         munmap(memory_, bytes_);
-        throw Error(std::string("no guard page below the stack of a rank: ") + std::strerror(why) +
-                    " (are there more ranks than half of vm.max_map_count?)");
+        throw Error(std::string("no guard page below a stack: ") + std::strerror(why) +
+                    " (are there more stacks than half of vm.max_map_count?)");
     }
     own_ = context::make_fcontext(memory_ + bytes_, bytes_ - page, FibreEntry::run);
 #if defined(__SANITIZE_THREAD__)
@@ -120,4 +120,4 @@ void Fibre::run() {
     yield();
 }
 
-}  // namespace loom::twin
+}  // namespace loom
