@@ -2,6 +2,7 @@ include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
+find_dependency(OpenSSL COMPONENTS Crypto)
 include(${CMAKE_CURRENT_LIST_DIR}/LoombandTargets.cmake)
 
 # Programs find the libraries that are opened while they run (libloom-verbs.so and the plug-ins) where the package is.

@@ -1,5 +1,5 @@
 # Installs what a program needs to use the rooms that are libraries: headers, archives and the package Loomband.
-set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll)
+set(rooms base traffic fabric routing congestion model sim manager report verbs session transport coll)
 foreach(room ${rooms})
   set_target_properties(loom_${room} PROPERTIES EXPORT_NAME ${room})
   install(TARGETS loom_${room} EXPORT LoombandTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

@@ -1,0 +1,85 @@
+#include "session/agreement.hpp"
+
+#include <utility>
+
+namespace loom::session {
+
+// A network that is needed now does not wait until the messages of a scheme are taken: it comes first, alone.
+Settings Agreement::target() const {
+    Settings target = settings_;
+    target.controller = controller_.value_or(target.controller);
+    target.network = network_.value_or(target.network);
+    if (target.network == settings_.network) target.scheme = scheme_.value_or(target.scheme);
+    return target;
+}
+
+Scheme Agreement::scheme_of_sends() const {
+    if (scheme_) return *scheme_;
+    return heard_ ? heard_->settings.scheme : settings_.scheme;
+}
+
+void Agreement::wish(Scheme scheme, std::string reason) {
+    scheme_ = scheme;
+    reason_ = std::move(reason);
+}
+
+void Agreement::wish(Controller controller, std::string reason) {
+    controller_ = controller;
+    reason_ = std::move(reason);
+}
+
+void Agreement::wish(Network network, std::string reason) {
+    network_ = network;
+    reason_ = std::move(reason);
+}
+
+std::optional<Propose> Agreement::next(bool drained, const Resume& resume) {
+    const Settings wanted = target();
+    if (wanted == settings_) {
+        if (!proposed_ && !heard_) {
+            scheme_.reset();
+            controller_.reset();
+            network_.reset();
+        }
+        return std::nullopt;
+    }
+    const bool at_once = !gentle(wanted);
+    if (proposed_ && (frozen() || !at_once)) return std::nullopt;
+    if (heard_ && !(at_once && gentle(heard_->settings))) return std::nullopt;
+    if (!at_once && !drained) return std::nullopt;
+    heard_.reset();
+    proposed_ = Propose{epoch_ + 1, wanted, resume, reason_};
+    return proposed_;
+}
+
+void Agreement::hear(Propose proposal) {
+    if (proposal.epoch != epoch_ + 1) return;  // it crossed a change
+    if (proposed_) {
+        const bool ours_at_once = frozen(), theirs_at_once = !gentle(proposal.settings);
+        if (ours_at_once == theirs_at_once ? opener_ : ours_at_once) return;
+        proposed_.reset();
+    }
+    heard_ = std::move(proposal);
+}
+
+std::optional<Agreement::Turn> Agreement::hear(const Ready& ready) {
+    if (!proposed_ || ready.epoch != epoch_ + 1) return std::nullopt;
+    return Turn{ready.settings, ready.resume, proposed_->reason, false};
+}
+
+std::optional<Agreement::Turn> Agreement::due(bool drained) {
+    if (!heard_ || (gentle(heard_->settings) && !drained)) return std::nullopt;
+    return Turn{heard_->settings, heard_->resume, "the other end: " + heard_->reason, true};
+}
+
+void Agreement::changed(const Settings& settings) {
+    ++epoch_;
+    settings_ = settings;
+    proposed_.reset();
+    heard_.reset();
+    if (scheme_ == settings.scheme) scheme_.reset();
+    if (controller_ == settings.controller) controller_.reset();
+    if (network_ == settings.network) network_.reset();
+}
+
+}  // namespace loom::session
