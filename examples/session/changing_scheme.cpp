@@ -3,6 +3,7 @@
 // machine.
 #include <cstdio>
 #include <loom/session/simulation.hpp>
+#include <span>
 #include <string>
 
 using namespace loom::session;
@@ -49,6 +50,7 @@ int main() {
     simulation.stop_infiniband();
     simulation.run_for(loom::milliseconds(2));
     simulation.set(Side::acceptor, Scheme::synchronous, "the end of a time step");
+    simulation.run_for(loom::milliseconds(1));
     (void)simulation.send(Side::opener, text("boundary values of step 2"));
     simulation.run_for(loom::milliseconds(2));
     take(simulation, "synchronous");

@@ -62,9 +62,9 @@ Bytes newest(Session& session, std::uint64_t at_least) {
     return {};
 }
 
-class EachContext : public testing::TestWithParam<Context> {};
+class ContextHere : public testing::TestWithParam<Context> {};
 
-TEST_P(EachContext, IsReachedFromOutsideAndCarriesMessages) {
+TEST_P(ContextHere, IsReachedFromOutsideAndCarriesMessages) {
     const Context context = GetParam();
     Options options;
     options.scheme = context.scheme;
@@ -104,7 +104,7 @@ std::string context_name(const testing::TestParamInfo<Context>& info) {
            std::string(name(info.param.network));
 }
 
-INSTANTIATE_TEST_SUITE_P(OnThisMachine, EachContext, testing::ValuesIn(contexts), context_name);
+INSTANTIATE_TEST_SUITE_P(OnThisMachine, ContextHere, testing::ValuesIn(contexts), context_name);
 
 TEST(OnThisMachine, WholeMessagesGoInBlocksThatTheAdapterCuts) {
     Options options;

@@ -81,8 +81,10 @@ public:
         board.acknowledged = arrived.sequence;
         board.progress = board.now;
         count(board);
-        // While losses are mended the next gap is at the front of what is left (as NewReno has it, RFC 6582).
-        if (arrived.sequence < mending_until_ && !open_.empty() && open_.front().round < round_)
+        // While losses are mended the next gap is at the front of what is left (as NewReno has it, RFC 6582). Selective
+        // acknowledgements know better, but not after a timeout.
+        const std::uint64_t until = highest_there_ == 0 ? mending_until_ : timeout_until_;
+        if (arrived.sequence < until && !open_.empty() && open_.front().round < round_)
             declare_lost(open_.front(), board);
         stack.raise(acknowledged);
     }
@@ -133,7 +135,7 @@ public:
     template <class Stack>
     void on(event::TimedOut&, Stack& stack) {
         Board& board = stack.board();
-        mending_until_ = board.sent;
+        mending_until_ = timeout_until_ = board.sent;
         ++round_;  // each may be sent once more while this is mended
         declare_lost(open_.front(), board);
     }
@@ -194,7 +196,7 @@ private:
     std::deque<Entry> open_;  // of numbers without a gap
     std::size_t lost_ = 0;
     unsigned round_ = 0;
-    std::uint64_t mending_until_ = 0, highest_there_ = 0;
+    std::uint64_t mending_until_ = 0, timeout_until_ = 0, highest_there_ = 0;
     Time newest_there_{};
 };
 

@@ -96,9 +96,16 @@ public:
         }
     }
 
-    // The channel begins anew where the receiver says. A receiver that claims more than was sent is corrected.
+    // The channel begins anew where the receiver says. The newest asynchronous message goes once more if it did not
+    // arrive. A receiver that claims more than was sent is corrected.
     void rewind(const Resume& resume) {
-        const std::size_t front = cursor_ + (begun() ? 1 : 0);  // nothing behind has left
+        std::size_t front = cursor_ + (begun() ? 1 : 0);  // nothing behind has left
+        if (leaving_.number >= resume.number && newest_is(leaving_.number)) {
+            const auto place = find(leaving_.number) - messages_.begin();
+            messages_.insert(messages_.begin() + place, std::move(leaving_));
+            if (static_cast<std::size_t>(place) < front) ++front;
+        }
+        leaving_ = {};
         cursor_ = offset_ = under_way_ = under_way_bytes_ = 0;
         std::size_t left = front;
         while (left > 0 && cursor_ < messages_.size() && messages_[cursor_].number < resume.number) {
@@ -149,11 +156,18 @@ private:
             under_way_bytes_ += messages_[cursor_].data.size();
             ++cursor_;
         } else {
+            leaving_ = std::move(messages_[cursor_]);  // its last piece is on its way into a segment
             messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(cursor_));
         }
     }
+    // No other asynchronous message is newer.
+    [[nodiscard]] bool newest_is(std::uint64_t number) const {
+        return number > 0 &&
+               std::all_of(messages_.begin(), messages_.end(), [](const Outgoing& each) { return each.owed; });
+    }
 
     std::deque<Outgoing> messages_;
+    Outgoing leaving_;        // the last asynchronous message that left
     std::size_t cursor_ = 0;  // those before it have left and are owed
     std::size_t offset_ = 0;  // of the message at the cursor, that much has left
     std::size_t under_way_ = 0, under_way_bytes_ = 0;
