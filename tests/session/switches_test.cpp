@@ -143,10 +143,14 @@ void play(std::uint64_t seed, Tally& tally) {
         if (testing::Test::HasFatalFailure()) return;
     }
     // All that is owed arrives.
-    for (int turn = 0; turn < 20'000 && !(streams[0].complete() && streams[1].complete()); ++turn)
+    for (int turn = 0; turn < 20'000 && !(streams[0].complete() && streams[1].complete()); ++turn) {
+        simulation.run_for(microseconds(200));  // an asynchronous receive does not wait
         for (Stream& stream : streams) stream.take(true);
+    }
     ASSERT_EQ(simulation.ended(Side::opener), "");
-    ASSERT_TRUE(streams[0].complete() && streams[1].complete()) << "a synchronous message is lost";
+    ASSERT_TRUE(streams[0].complete() && streams[1].complete())
+        << "a synchronous message is lost; " << to_string(simulation.composition(Side::opener)) << "; "
+        << to_string(simulation.composition(Side::acceptor));
     simulation.run_for(milliseconds(2000));
     for (Stream& stream : streams) {
         stream.take(false);
