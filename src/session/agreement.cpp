@@ -9,7 +9,8 @@ Settings Agreement::target() const {
     Settings target = settings_;
     target.controller = controller_.value_or(target.controller);
     target.network = network_.value_or(target.network);
-    if (target.network == settings_.network) target.scheme = scheme_.value_or(target.scheme);
+    if (target.network != settings_.network) return target;
+    target.scheme = debts_ ? Scheme::synchronous : scheme_.value_or(target.scheme);
     return target;
 }
 
@@ -19,6 +20,7 @@ Scheme Agreement::scheme_of_sends() const {
 }
 
 void Agreement::wish(Scheme scheme, std::string reason) {
+    debts_ = debts_ && scheme == Scheme::asynchronous;
     scheme_ = scheme;
     reason_ = std::move(reason);
 }
@@ -31,6 +33,14 @@ void Agreement::wish(Controller controller, std::string reason) {
 void Agreement::wish(Network network, std::string reason) {
     network_ = network;
     reason_ = std::move(reason);
+}
+
+// The program went to synchronous, sent, and went back, all while the answer to an older proposal was on its way.
+void Agreement::pay_debts() {
+    if (debts_ || settings_.scheme != Scheme::asynchronous || scheme_ == Scheme::synchronous) return;
+    debts_ = true;
+    scheme_ = Scheme::asynchronous;
+    reason_ = "messages that are owed";
 }
 
 std::optional<Propose> Agreement::next(bool drained, const Resume& resume) {
@@ -77,7 +87,10 @@ void Agreement::changed(const Settings& settings) {
     settings_ = settings;
     proposed_.reset();
     heard_.reset();
-    if (scheme_ == settings.scheme) scheme_.reset();
+    if (debts_ && settings.scheme == Scheme::synchronous)
+        debts_ = false;  // and back, when they are paid
+    else if (scheme_ == settings.scheme && !debts_)
+        scheme_.reset();
     if (controller_ == settings.controller) controller_.reset();
     if (network_ == settings.network) network_.reset();
 }

@@ -39,6 +39,9 @@ public:
     void wish(Controller controller, std::string reason);
     void wish(Network network, std::string reason);
 
+    // Messages are owed that an asynchronous channel cannot carry: through synchronous, and back.
+    void pay_debts();
+
     // What to say now, if anything.
     [[nodiscard]] std::optional<Propose> next(bool drained, const Resume& resume);
 
@@ -68,6 +71,7 @@ private:
     std::optional<Controller> controller_;
     std::optional<Network> network_;
     std::string reason_;
+    bool debts_ = false;
     std::optional<Propose> proposed_;  // ours, the last of this epoch
     std::optional<Propose> heard_;     // the peer's, not yet followed
 };

@@ -160,6 +160,7 @@ void Core::agree() {
     watch_networks();
     if (const auto turn = agreement_.due(board_.outbox.drained())) follow(*turn);
     if (over()) return;
+    if (!board_.outbox.drained()) agreement_.pay_debts();
     if (const auto proposal = agreement_.next(board_.outbox.drained(), resume())) say_(*proposal);
 }
 

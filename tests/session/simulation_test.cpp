@@ -193,6 +193,29 @@ TEST(Change, ToAsynchronousWaitsForMessagesThatAreOwed) {
     EXPECT_EQ(number_of(simulation.receive(Side::acceptor)->message()), 2u);
 }
 
+// Asynchronous waits for the other end; meanwhile the program goes back, sends, and asks for asynchronous again. The
+// answer that then comes is to the first of its wishes.
+TEST(Change, ThatOvertakesAnotherLeavesNothingOwed) {
+    Simulation simulation(options_of({Scheme::synchronous, Reach::intra, Network::ethernet}));
+    (void)simulation.send(Side::acceptor, numbered(1, 100));
+    simulation.set(Side::opener, Scheme::asynchronous, "test");
+    simulation.run_for(milliseconds(5));
+
+    EXPECT_EQ(number_of(simulation.receive(Side::opener)->message()), 1u);
+    simulation.set(Side::opener, Scheme::synchronous, "test");
+    const Request owed = simulation.send(Side::opener, numbered(2, 100));
+    simulation.set(Side::opener, Scheme::asynchronous, "test");
+    simulation.run_for(milliseconds(50));
+    const Request received = simulation.receive(Side::acceptor);
+    simulation.run_for(milliseconds(50));
+
+    ASSERT_TRUE(received->has_message());
+    EXPECT_EQ(number_of(received->message()), 2u);
+    EXPECT_TRUE(owed->done());
+    for (const Side side : {Side::opener, Side::acceptor})
+        EXPECT_EQ(simulation.composition(side).settings.scheme, Scheme::asynchronous);
+}
+
 TEST(Change, StallsForARoundTripAtMost) {
     Simulation simulation(options_of({Scheme::synchronous, Reach::inter, Network::ethernet}));
     simulation.set(Side::opener, Controller::cubic, "test");
