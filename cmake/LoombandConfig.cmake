@@ -2,6 +2,7 @@ include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(fmt)
 find_dependency(nlohmann_json)
+find_dependency(OpenSSL COMPONENTS Crypto)
 find_package(Boost QUIET COMPONENTS context)  # of loom::twin, where that was built
 include(${CMAKE_CURRENT_LIST_DIR}/LoombandTargets.cmake)
 

@@ -1,5 +1,5 @@
 # Installs what a program needs to use the rooms that are libraries: headers, archives and the package Loomband.
-set(rooms base traffic fabric routing congestion model sim manager report verbs transport coll window)
+set(rooms base traffic fabric routing congestion model sim manager report verbs session transport coll window)
 if(TARGET loom::twin)
   list(APPEND rooms twin)
   set_target_properties(loom_fibre PROPERTIES EXPORT_NAME fibre)

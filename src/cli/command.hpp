@@ -38,6 +38,7 @@ void add_model(CLI::App& program, int& exit_code);
 void add_predict(CLI::App& program, int& exit_code);
 void add_run(CLI::App& program, int& exit_code);
 void add_coll(CLI::App& program, int& exit_code);
+void add_session(CLI::App& program, int& exit_code);
 void add_twin(CLI::App& program, int& exit_code);
 
 // `loom run -n 2 ls -l` is `loom run -n 2 -- ls -l`: a program's options are its own.

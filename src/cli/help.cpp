@@ -24,6 +24,7 @@ const std::vector<Heading>& headings() {
         {"Management: what to change while it runs", {"manage"}},
         {"Verbs: programs without an adapter", {"verbs"}},
         {"Ranks: programs of many processes", {"run", "coll", "mpi", "twin"}},
+        {"Sessions: a protocol that suits two processes", {"session"}},
         {"Measuring and predicting: what it costs", {"predict", "measure", "model"}},
         {"Show and prove", {"report", "reproduce"}},
         {"The shell", {"settings", "completion"}},

@@ -29,6 +29,7 @@ void add_commands(CLI::App& program, int& exit_code) {
     add_mpi(program, exit_code);
     add_run(program, exit_code);
     add_coll(program, exit_code);
+    add_session(program, exit_code);
     add_predict(program, exit_code);
 #ifdef LOOM_HAS_TWIN
     add_twin(program, exit_code);

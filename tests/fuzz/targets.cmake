@@ -29,3 +29,5 @@ loom_fuzz_target(guids guids_fuzz.cpp)
 loom_fuzz_target(scenario scenario_fuzz.cpp)
 loom_fuzz_target(diags diags_fuzz.cpp)
 loom_fuzz_target(roce ../hca/fuzz/roce_fuzz.cpp)  # beside the tests of its room: it reads private headers
+loom_fuzz_target(session_control ../session/fuzz/control_fuzz.cpp)
+loom_fuzz_target(session_core ../session/fuzz/core_fuzz.cpp)
