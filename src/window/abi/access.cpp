@@ -21,7 +21,6 @@ bool put_small(const Place& place, Rank pe, const void* source, std::size_t leng
 }  // namespace
 
 void put(Rank pe, void* dest, const void* source, std::size_t bytes, bool wait) {
-    if (bytes == 0) return;  // from nowhere to nowhere
     const Place place = place_of(dest, bytes);
     if (put_small<8>(place, pe, source, bytes) || put_small<4>(place, pe, source, bytes) ||
         put_small<2>(place, pe, source, bytes) || put_small<1>(place, pe, source, bytes) ||
@@ -32,7 +31,6 @@ void put(Rank pe, void* dest, const void* source, std::size_t bytes, bool wait) 
 }
 
 void get(Rank pe, void* dest, const void* source, std::size_t bytes, bool wait) {
-    if (bytes == 0) return;
     const Place place = place_of(source, bytes);
     place.window->get(pe, place.offset, {static_cast<std::byte*>(dest), bytes});
     if (wait) place.window->flush(pe);
@@ -64,7 +62,8 @@ void put_signal(Rank pe, void* dest, const void* source, std::size_t bytes, std:
                 int op) {
     put(pe, dest, source, bytes, true);
     const Place place = place_of(sig, sizeof *sig);
-    place.window->flush(pe);
+    if (place_of(dest, bytes).window != place.window || place.window->direct(pe) == nullptr)
+        place_of(dest, bytes).window->flush(pe);
     if (op == SHMEM_SIGNAL_ADD)
         (void)place.window->fetch_add(pe, place.offset, signal);
     else if (std::byte* const direct = place.window->direct(pe); direct != nullptr)
@@ -153,9 +152,8 @@ struct Several {
         return true;
     }
     [[nodiscard]] std::size_t first() const {
-        const std::size_t begin = state().turn++;
-        for (std::size_t k = 0; k < count; ++k)
-            if (const std::size_t i = (begin + k) % count; counts(i) && has(i)) return i;
+        for (std::size_t i = 0; i < count; ++i)
+            if (counts(i) && has(i)) return i;
         return SIZE_MAX;
     }
     std::size_t some(std::size_t* indices) const {
@@ -395,35 +393,19 @@ LOOM_SHMEM_AMO_FLOATS(LOOM_DEFINE)
 LOOM_SHMEM_AMO(LOOM_DEFINE)
 #undef LOOM_DEFINE
 
-#define LOOM_DEFINE(NAME, TYPE)                                                                                   \
-    void shmem_ctx_##NAME##_atomic_compare_swap_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* d, TYPE cond, TYPE value, \
-                                                    int pe) {                                                     \
-        *fetch = shmem_ctx_##NAME##_atomic_compare_swap(ctx, d, cond, value, pe);                                 \
+#define LOOM_DEFINE_BITS(NAME, TYPE, OP, SIGN)                                                                    \
+    TYPE shmem_##NAME##_atomic_fetch_##OP(TYPE* d, TYPE value, int pe) {                                          \
+        return guarded(                                                                                           \
+            [&] { return update(rank_of(pe), d, [&](TYPE now) { return static_cast<TYPE>(now SIGN value); }); }); \
     }                                                                                                             \
-    void shmem_ctx_##NAME##_atomic_fetch_add_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* d, TYPE value, int pe) {     \
-        *fetch = shmem_ctx_##NAME##_atomic_fetch_add(ctx, d, value, pe);                                          \
+    void shmem_##NAME##_atomic_##OP(TYPE* d, TYPE value, int pe) {                                                \
+        (void)shmem_##NAME##_atomic_fetch_##OP(d, value, pe);                                                     \
     }                                                                                                             \
-    void shmem_ctx_##NAME##_atomic_fetch_inc_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* d, int pe) {                 \
-        *fetch = shmem_ctx_##NAME##_atomic_fetch_inc(ctx, d, pe);                                                 \
+    void shmem_##NAME##_atomic_fetch_##OP##_nbi(TYPE* fetch, TYPE* d, TYPE value, int pe) {                       \
+        *fetch = shmem_##NAME##_atomic_fetch_##OP(d, value, pe);                                                  \
     }
-LOOM_SHMEM_AMO(LOOM_DEFINE)
-#undef LOOM_DEFINE
-
-#define LOOM_DEFINE_BITS(PREFIX, CTX, PE, NAME, TYPE, OP, SIGN)                                                     \
-    TYPE PREFIX##NAME##_atomic_fetch_##OP(CTX TYPE* d, TYPE value, int pe) {                                        \
-        return guarded([&] { return update(PE, d, [&](TYPE now) { return static_cast<TYPE>(now SIGN value); }); }); \
-    }                                                                                                               \
-    void PREFIX##NAME##_atomic_##OP(CTX TYPE* d, TYPE value, int pe) {                                              \
-        guarded([&] { (void)update(PE, d, [&](TYPE now) { return static_cast<TYPE>(now SIGN value); }); });         \
-    }                                                                                                               \
-    void PREFIX##NAME##_atomic_fetch_##OP##_nbi(CTX TYPE* fetch, TYPE* d, TYPE value, int pe) {                     \
-        guarded([&] { *fetch = update(PE, d, [&](TYPE now) { return static_cast<TYPE>(now SIGN value); }); });      \
-    }
-#define LOOM_DEFINE_BIT(NAME, TYPE, OP, SIGN)                                \
-    LOOM_DEFINE_BITS(shmem_, LOOM_NO_CTX, rank_of(pe), NAME, TYPE, OP, SIGN) \
-    LOOM_DEFINE_BITS(shmem_ctx_, LOOM_WITH_CTX, rank_of(ctx, pe), NAME, TYPE, OP, SIGN)
 #define LOOM_DEFINE(NAME, TYPE) \
-    LOOM_DEFINE_BIT(NAME, TYPE, and, &) LOOM_DEFINE_BIT(NAME, TYPE, or, |) LOOM_DEFINE_BIT(NAME, TYPE, xor, ^)
+    LOOM_DEFINE_BITS(NAME, TYPE, and, &) LOOM_DEFINE_BITS(NAME, TYPE, or, |) LOOM_DEFINE_BITS(NAME, TYPE, xor, ^)
 LOOM_SHMEM_BITWISE(LOOM_DEFINE)
 #undef LOOM_DEFINE
 

@@ -81,10 +81,6 @@ void end() {
     ended = true;
 }
 
-int contexts_of(const shmem_team_config_t* config, long mask) {
-    return config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 ? config->num_contexts : 0;
-}
-
 }  // namespace
 
 State& state() {
@@ -386,7 +382,7 @@ int shmem_team_n_pes(shmem_team_t team) {
 }
 int shmem_team_get_config(shmem_team_t team, long, shmem_team_config_t* config) {
     if (team == nullptr) return 1;
-    if (config != nullptr) config->num_contexts = team->contexts;
+    if (config != nullptr) config->num_contexts = 0;
     return 0;
 }
 int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to) {
@@ -398,8 +394,8 @@ int shmem_team_translate_pe(shmem_team_t from, int pe, shmem_team_t to) {
         return found ? static_cast<int>(found->value) : -1;
     });
 }
-int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size, const shmem_team_config_t* config,
-                             long mask, shmem_team_t* team) {
+int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int size, const shmem_team_config_t*, long,
+                             shmem_team_t* team) {
     *team = nullptr;
     if (parent == nullptr) return 1;
     return guarded([&] {
@@ -413,20 +409,20 @@ int shmem_team_split_strided(shmem_team_t parent, int start, int stride, int siz
         for (int i = 0; i < size; ++i)
             if (start + std::int64_t{i} * stride == mine) colour = 0, key = static_cast<std::uint32_t>(i);
         auto made = all.split(colour, key);
-        if (made) *team = new loom_shmem_team{std::move(made), contexts_of(config, mask)};
+        if (made) *team = new loom_shmem_team{std::move(made)};
         return 0;
     });
 }
-int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t* xconfig, long xmask,
-                        shmem_team_t* xteam, const shmem_team_config_t* yconfig, long ymask, shmem_team_t* yteam) {
+int shmem_team_split_2d(shmem_team_t parent, int xrange, const shmem_team_config_t*, long, shmem_team_t* xteam,
+                        const shmem_team_config_t*, long, shmem_team_t* yteam) {
     *xteam = *yteam = nullptr;
     if (parent == nullptr || xrange < 1) return 1;
     return guarded([&] {
         const Team all = team_of(parent);
         const std::uint32_t width = std::min(static_cast<std::uint32_t>(xrange), all.size());
         const std::uint32_t x = all.rank().value % width, y = all.rank().value / width;
-        *xteam = new loom_shmem_team{all.split(y, x), contexts_of(xconfig, xmask)};
-        *yteam = new loom_shmem_team{all.split(x, y), contexts_of(yconfig, ymask)};
+        *xteam = new loom_shmem_team{all.split(y, x)};
+        *yteam = new loom_shmem_team{all.split(x, y)};
         return 0;
     });
 }

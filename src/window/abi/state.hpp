@@ -16,7 +16,6 @@
 
 struct loom_shmem_team {
     std::optional<loom::window::Team> team;
-    int contexts = 0;  // as its configuration says
 };
 struct loom_shmem_ctx {
     loom_shmem_team* team = nullptr;  // whose numbers its PEs have
@@ -43,7 +42,6 @@ struct State {
     Window heap_window{nullptr}, data_window{nullptr};
     std::span<std::byte> heap_memory, data_memory;
     Heap heap;
-    std::size_t turn = 0;  // which of several is looked at first: none is left out for ever
 };
 [[nodiscard]] State& state();  // throws UsageError before shmem_init and after shmem_finalize
 

@@ -47,27 +47,12 @@ LOOM_SHMEM_RMA(LOOM_SHMEM_DECLARE)
     int shmem_##NAME##_and_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce); \
     int shmem_##NAME##_or_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce);  \
     int shmem_##NAME##_xor_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce);
-#define LOOM_SHMEM_REDUCE_BITWISE(X)                                                                                 \
-    X(uchar, unsigned char)                                                                                          \
-    X(ushort, unsigned short)                                                                                        \
-    X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long) X(int8, int8_t) X(int16, int16_t) \
-        X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t)                \
-            X(uint64, uint64_t) X(size, size_t)
+#define LOOM_SHMEM_REDUCE_BITWISE(X)                                                                                \
+    X(uchar, unsigned char)                                                                                         \
+    X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)        \
+        X(int8, int8_t) X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) \
+            X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t)
 LOOM_SHMEM_REDUCE_BITWISE(LOOM_SHMEM_DECLARE)
-#undef LOOM_SHMEM_DECLARE
-
-/* Of complex numbers there are sums and products alone. */
-__extension__ typedef float _Complex loom_shmem_complexf;
-__extension__ typedef double _Complex loom_shmem_complexd;
-#define LOOM_SHMEM_COMPLEX(X) X(complexf, loom_shmem_complexf) X(complexd, loom_shmem_complexd)
-#define LOOM_SHMEM_DECLARE(NAME, TYPE)                                                                                \
-    int shmem_##NAME##_sum_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce);                 \
-    int shmem_##NAME##_prod_reduce(shmem_team_t team, TYPE* dest, const TYPE* source, size_t nreduce);                \
-    void shmem_##NAME##_sum_to_all(TYPE* dest, const TYPE* source, int nreduce, int start, int log_stride, int size,  \
-                                   TYPE* pwrk, long* psync);                                                          \
-    void shmem_##NAME##_prod_to_all(TYPE* dest, const TYPE* source, int nreduce, int start, int log_stride, int size, \
-                                    TYPE* pwrk, long* psync);
-LOOM_SHMEM_COMPLEX(LOOM_SHMEM_DECLARE)
 #undef LOOM_SHMEM_DECLARE
 
 /* Of active sets. */

@@ -230,27 +230,6 @@ LOOM_SHMEM_AMO(LOOM_SHMEM_DECLARE)
 LOOM_SHMEM_BITWISE(LOOM_SHMEM_DECLARE)
 #undef LOOM_SHMEM_DECLARE
 
-#define LOOM_SHMEM_DECLARE(NAME, TYPE)                                                                               \
-    void shmem_ctx_##NAME##_atomic_compare_swap_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE cond, TYPE value, \
-                                                    int pe);                                                         \
-    void shmem_ctx_##NAME##_atomic_fetch_add_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe);      \
-    void shmem_ctx_##NAME##_atomic_fetch_inc_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, int pe);
-LOOM_SHMEM_AMO(LOOM_SHMEM_DECLARE)
-#undef LOOM_SHMEM_DECLARE
-
-#define LOOM_SHMEM_DECLARE(NAME, TYPE)                                                                          \
-    void shmem_ctx_##NAME##_atomic_and(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                        \
-    void shmem_ctx_##NAME##_atomic_or(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                         \
-    void shmem_ctx_##NAME##_atomic_xor(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                        \
-    TYPE shmem_ctx_##NAME##_atomic_fetch_and(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                  \
-    TYPE shmem_ctx_##NAME##_atomic_fetch_or(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                   \
-    TYPE shmem_ctx_##NAME##_atomic_fetch_xor(shmem_ctx_t ctx, TYPE* dest, TYPE value, int pe);                  \
-    void shmem_ctx_##NAME##_atomic_fetch_and_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe); \
-    void shmem_ctx_##NAME##_atomic_fetch_or_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe);  \
-    void shmem_ctx_##NAME##_atomic_fetch_xor_nbi(shmem_ctx_t ctx, TYPE* fetch, TYPE* dest, TYPE value, int pe);
-LOOM_SHMEM_BITWISE(LOOM_SHMEM_DECLARE)
-#undef LOOM_SHMEM_DECLARE
-
 /* Waiting for a value. */
 #define LOOM_SHMEM_DECLARE(NAME, TYPE)                                                                                 \
     void shmem_##NAME##_wait_until(TYPE* ivar, int cmp, TYPE value);                                                   \

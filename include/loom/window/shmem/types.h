@@ -3,17 +3,15 @@
 
 #define LOOM_SHMEM_FLOATS(X) X(float, float) X(double, double) X(longdouble, long double)
 
-#define LOOM_SHMEM_NAMED_INTEGERS(X)                                                                                   \
-    X(char, char)                                                                                                      \
-    X(schar, signed char)                                                                                              \
-    X(short, short) X(int, int) X(long, long) X(longlong, long long) X(uchar, unsigned char) X(ushort, unsigned short) \
-        X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define LOOM_SHMEM_NAMED_INTEGERS(X)                                                                               \
+    X(char, char)                                                                                                  \
+    X(schar, signed char) X(short, short) X(int, int) X(long, long) X(longlong, long long) X(uchar, unsigned char) \
+        X(ushort, unsigned short) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
 
-#define LOOM_SHMEM_SIZED_INTEGERS(X)                                                                                  \
-    X(int8, int8_t)                                                                                                   \
-    X(int16, int16_t)                                                                                                 \
-    X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) X(uint64, uint64_t) \
-        X(size, size_t) X(ptrdiff, ptrdiff_t)
+#define LOOM_SHMEM_SIZED_INTEGERS(X)                                                                                \
+    X(int8, int8_t)                                                                                                 \
+    X(int16, int16_t) X(int32, int32_t) X(int64, int64_t) X(uint8, uint8_t) X(uint16, uint16_t) X(uint32, uint32_t) \
+        X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
 
 /* Of puts and gets. */
 #define LOOM_SHMEM_RMA(X) LOOM_SHMEM_FLOATS(X) LOOM_SHMEM_NAMED_INTEGERS(X) LOOM_SHMEM_SIZED_INTEGERS(X)
@@ -21,9 +19,10 @@
 #define LOOM_SHMEM_RMA_DISTINCT(X) LOOM_SHMEM_FLOATS(X) LOOM_SHMEM_NAMED_INTEGERS(X)
 
 /* Of atomics. */
-#define LOOM_SHMEM_AMO_DISTINCT(X) \
-    X(int, int)                    \
-    X(long, long) X(longlong, long long) X(uint, unsigned int) X(ulong, unsigned long) X(ulonglong, unsigned long long)
+#define LOOM_SHMEM_AMO_DISTINCT(X)                                                     \
+    X(int, int)                                                                        \
+    X(long, long) X(longlong, long long) X(uint, unsigned int) X(ulong, unsigned long) \
+        X(ulonglong, unsigned long long)
 #define LOOM_SHMEM_AMO(X)      \
     LOOM_SHMEM_AMO_DISTINCT(X) \
     X(int32, int32_t) X(int64, int64_t) X(uint32, uint32_t) X(uint64, uint64_t) X(size, size_t) X(ptrdiff, ptrdiff_t)
