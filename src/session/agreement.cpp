@@ -54,7 +54,7 @@ std::optional<Propose> Agreement::next(bool drained, const Resume& resume) {
         return std::nullopt;
     }
     const bool at_once = !gentle(wanted);
-    if (proposed_ && (frozen() || !at_once)) return std::nullopt;
+    if (proposed_ && (proposes_at_once() || !at_once)) return std::nullopt;
     if (heard_ && !(at_once && gentle(heard_->settings))) return std::nullopt;
     if (!at_once && !drained) return std::nullopt;
     heard_.reset();
@@ -65,7 +65,7 @@ std::optional<Propose> Agreement::next(bool drained, const Resume& resume) {
 void Agreement::hear(Propose proposal) {
     if (proposal.epoch != epoch_ + 1) return;  // it crossed a change
     if (proposed_) {
-        const bool ours_at_once = frozen(), theirs_at_once = !gentle(proposal.settings);
+        const bool ours_at_once = proposes_at_once(), theirs_at_once = !gentle(proposal.settings);
         if (ours_at_once == theirs_at_once ? opener_ : ours_at_once) return;
         proposed_.reset();
     }

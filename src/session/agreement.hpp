@@ -28,7 +28,7 @@ public:
     // What new messages are sent as: a change to asynchronous that the other end has asked for counts already.
     [[nodiscard]] Scheme scheme_of_sends() const;
     // Segments of the present epoch are not listened to any more.
-    [[nodiscard]] bool frozen() const { return proposed_ && !gentle(proposed_->settings); }
+    [[nodiscard]] bool frozen() const { return proposes_at_once() || (heard_ && !gentle(heard_->settings)); }
     [[nodiscard]] bool proposing() const { return proposed_.has_value(); }
     // Both ends may already send in this epoch, though we have not heard so.
     [[nodiscard]] std::optional<std::uint32_t> epoch_to_come() const {
@@ -60,6 +60,7 @@ public:
     void changed(const Settings& settings);
 
 private:
+    [[nodiscard]] bool proposes_at_once() const { return proposed_ && !gentle(proposed_->settings); }
     [[nodiscard]] bool gentle(const Settings& to) const {
         return settings_.scheme == Scheme::synchronous && to.scheme == Scheme::asynchronous;
     }

@@ -78,6 +78,8 @@ Request Core::send(Bytes message) {
     }
     ++board_.counters.messages_sent;
     if (scheme() == Scheme::synchronous) {
+        // An asynchronous message that waits for a change which is wanted no more must not hold up what is behind it.
+        if (agreement_.settings().scheme == Scheme::synchronous) board_.outbox.keep_all();
         board_.outbox.add(std::move(message), true, pending);
         return pending;
     }

@@ -193,6 +193,24 @@ TEST(Change, ToAsynchronousWaitsForMessagesThatAreOwed) {
     EXPECT_EQ(number_of(simulation.receive(Side::acceptor)->message()), 2u);
 }
 
+// A message that waits for asynchronous is no barrier when the program does not want that any more.
+TEST(Change, ThatIsWithdrawnLeavesNothingHeldUp) {
+    Simulation simulation(options_of({Scheme::synchronous, Reach::intra, Network::ethernet}));
+    (void)simulation.send(Side::opener, numbered(1, 100));
+    simulation.set(Side::opener, Scheme::asynchronous, "test");
+    (void)simulation.send(Side::opener, numbered(2, 100));
+    simulation.set(Side::opener, Scheme::synchronous, "test");
+    const Request owed = simulation.send(Side::opener, numbered(3, 100));
+
+    for (std::uint64_t i = 1; i <= 3; ++i) {
+        const Request received = simulation.receive(Side::acceptor);
+        ASSERT_TRUE(simulation.run_until_done(received, simulation.now() + milliseconds(100)));
+        EXPECT_EQ(number_of(received->message()), i);
+    }
+    simulation.run_for(milliseconds(1));
+    EXPECT_TRUE(owed->done());
+}
+
 // Asynchronous waits for the other end; meanwhile the program goes back, sends, and asks for asynchronous again. The
 // answer that then comes is to the first of its wishes.
 TEST(Change, ThatOvertakesAnotherLeavesNothingOwed) {

@@ -19,7 +19,6 @@ constexpr std::uint64_t magic = 0x6c6f6f6d73657331;  // "loomses1"
 // One walk over the members serves both directions, so that they cannot differ.
 class Writer {
 public:
-    static constexpr bool writes = true;
     Bytes bytes;
 
     template <std::size_t width, class Number>
@@ -46,7 +45,6 @@ public:
 
 class Reader {
 public:
-    static constexpr bool writes = false;
     explicit Reader(std::span<const std::byte> bytes) : left_(bytes) {}
 
     template <std::size_t width, class Number>
