@@ -30,7 +30,7 @@ struct Operation {
     }
 };
 
-std::uint32_t next_value(Transport& transport) {
+std::uint64_t next_value(Transport& transport) {
     while (true) {
         if (const auto notification = transport.next_notification()) return notification->value;
         if (!transport.progress()) transport.rest();
@@ -49,7 +49,7 @@ std::string serve(Transport& transport) {
             to[writer - 1].finished =
                 transport.send(Rank{writer}, Tag{1}, std::as_bytes(std::span(&memory, 1)), to[writer - 1].message);
         for (const Operation& each : to) each.wait(transport);
-        const std::uint32_t first = next_value(transport), second = next_value(transport);  // of ranks 1 and 2: the bug
+        const std::uint64_t first = next_value(transport), second = next_value(transport);  // of ranks 1 and 2: the bug
         transport.unexpose(memory);
         return "rank 1 has done " + std::to_string(first) + " steps, rank 2 " + std::to_string(second);
     }
