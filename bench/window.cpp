@@ -32,14 +32,9 @@ Program ours(Words arguments) {
     return program;
 }
 
-Program mpi(const std::string& which, Words arguments) {
-    Words command{"mpirun." + which};
-    if (which == "openmpi")
-        for (const char* word : {"--allow-run-as-root", "--bind-to", "core"}) command.emplace_back(word);
-    else
-        for (const char* word : {"-bind-to", "core"}) command.emplace_back(word);
-    for (const char* word : {"-n", "2"}) command.emplace_back(word);
-    command.emplace_back(which == "openmpi" ? LOOM_WINDOW_OPENMPI : LOOM_WINDOW_MPICH);
+// Open MPI. With MPICH 4.0.2 both ranks wait in MPI_Win_sync for ever, and MPI_Iprobe between does not help.
+Program mpi(Words arguments) {
+    Words command{"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "core", "-n", "2", LOOM_WINDOW_OPENMPI};
     command.insert(command.end(), arguments.begin(), arguments.end());
     return launched(std::move(command));
 }
@@ -58,14 +53,12 @@ std::vector<Case> cases(bool quick) {
     std::vector<Case> all;
     all.push_back({"put_notify", "us", Better::less, 1.0, "UCX put_lat", ours({"latency", "8", rounds}),
                    ucx({"-t", "ucp_put_lat", "-s", "8", "-n", rounds}, Column::latency)});
-    for (const auto& [which, name] :
-         {std::pair("openmpi", "Open MPI put, flush, flag"), std::pair("mpich", "MPICH put, flush, flag")})
-        all.push_back({"put_notify", "us", Better::less, 0.5, name, ours({"latency", "8", rounds}),
-                       mpi(which, {"latency", "8", rounds})});
+    all.push_back({"put_notify", "us", Better::less, 0.5, "Open MPI put, flush, flag", ours({"latency", "8", rounds}),
+                   mpi({"latency", "8", rounds})});
     all.push_back({"put_notify rate", "M/s", Better::more, 1.0, "UCX put_bw", ours({"rate", "8", many}),
                    ucx({"-t", "ucp_put_bw", "-s", "8", "-n", many}, Column::rate)});
     all.push_back({"put_notify, own memory", "us", Better::less, 1.0, "Open MPI put, flush, flag",
-                   ours({"latency", "8", rounds, "ordinary"}), mpi("openmpi", {"latency", "8", rounds})});
+                   ours({"latency", "8", rounds, "ordinary"}), mpi({"latency", "8", rounds})});
     return all;
 }
 

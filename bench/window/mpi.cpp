@@ -1,4 +1,4 @@
-// loom_window_openmpi, loom_window_mpich: what MPI has for a notified put: put, flush, and a flag that the target
+// loom_window_openmpi: what MPI has for a notified put: put, flush, and a flag that the target
 // polls.
 //   loom_window_MPI latency BYTES ROUNDS   half a round trip in microseconds
 #include <mpi.h>

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "loom/base/clock.hpp"
+#include "loom/base/fibre.hpp"
 #include "loom/sim/live.hpp"
 #include "loom/transport/message_list.hpp"
 #include "loom/transport/transport.hpp"
@@ -21,7 +22,6 @@
 #include "twin/account.hpp"
 #include "twin/computation.hpp"
 #include "twin/disturbance.hpp"
-#include "loom/base/fibre.hpp"
 #include "twin/in_order.hpp"
 #include "twin/memory.hpp"
 #include "twin/waiting_messages.hpp"

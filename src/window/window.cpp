@@ -51,6 +51,10 @@ Window Team::create(std::span<std::byte> mine, WindowOptions options) const {
     }
     if (world.windows.size() <= id) world.windows.resize(id + 1, nullptr);
     world.windows[id] = window;
+    // Members notify after the barrier: what is here already was sent by somebody else, and could not be judged before.
+    std::vector<Arrival> early;
+    while (const auto each = world.arrivals.next({window->id, {}, {}, 0})) early.push_back(*each);
+    for (const Arrival& each : early) world.take_in(each.source, each.stamp);
     state_->barrier();
     return Window(std::move(window));
 }

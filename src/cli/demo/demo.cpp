@@ -88,7 +88,8 @@ void add_demo(CLI::App& program, int&) {
         "Makes a tree of 1,728 hosts, routes it twice and compares, breaks and repairs it, maps the ranks of a job,\n"
         "plays a flow that suffers from others' congestion without and with the congestion manager, runs a verbs "
         "program\n"
-        "on two software adapters, overlaps an allreduce of four ranks, finds the race of a kernel on two devices, and writes tables that OpenSM loads and a "
+        "on two software adapters, overlaps an allreduce of four ranks, finds the race of a kernel on two devices, and "
+        "writes tables that OpenSM loads and a "
         "report to open in a browser. Each step\n"
         "prints the commands that do the same in FOLDER. Nothing is written outside it.");
     app->callback([options] { run(*options); });

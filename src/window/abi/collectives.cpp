@@ -159,10 +159,10 @@ LOOM_DEFINE(64, 8)
             return 0;                                                                                 \
         });                                                                                           \
     }
-#define LOOM_DEFINE(NAME, TYPE)                                                                    \
-    LOOM_DEFINE_REDUCE(NAME, TYPE, sum, a + b)                                                     \
-    LOOM_DEFINE_REDUCE(NAME, TYPE, prod, a* b) LOOM_DEFINE_REDUCE(NAME, TYPE, min, std::min(a, b)) \
-        LOOM_DEFINE_REDUCE(NAME, TYPE, max, std::max(a, b))
+#define LOOM_DEFINE(NAME, TYPE)                \
+    LOOM_DEFINE_REDUCE(NAME, TYPE, sum, a + b) \
+    LOOM_DEFINE_REDUCE(NAME, TYPE, prod, a* b) \
+    LOOM_DEFINE_REDUCE(NAME, TYPE, min, std::min(a, b)) LOOM_DEFINE_REDUCE(NAME, TYPE, max, std::max(a, b))
 LOOM_SHMEM_RMA(LOOM_DEFINE)
 #undef LOOM_DEFINE
 #define LOOM_DEFINE(NAME, TYPE)               \
@@ -183,10 +183,10 @@ LOOM_SHMEM_REDUCE_BITWISE(LOOM_DEFINE)
     LOOM_DEFINE_SET(NAME, TYPE, or, a | b) LOOM_DEFINE_SET(NAME, TYPE, xor, a ^ b)
 LOOM_SHMEM_SET_BITS(LOOM_DEFINE)
 #undef LOOM_DEFINE
-#define LOOM_DEFINE(NAME, TYPE)                                                              \
-    LOOM_DEFINE_SET(NAME, TYPE, sum, a + b)                                                  \
-    LOOM_DEFINE_SET(NAME, TYPE, prod, a* b) LOOM_DEFINE_SET(NAME, TYPE, min, std::min(a, b)) \
-        LOOM_DEFINE_SET(NAME, TYPE, max, std::max(a, b))
+#define LOOM_DEFINE(NAME, TYPE)             \
+    LOOM_DEFINE_SET(NAME, TYPE, sum, a + b) \
+    LOOM_DEFINE_SET(NAME, TYPE, prod, a* b) \
+    LOOM_DEFINE_SET(NAME, TYPE, min, std::min(a, b)) LOOM_DEFINE_SET(NAME, TYPE, max, std::max(a, b))
 LOOM_SHMEM_SET_NUMBERS(LOOM_DEFINE)
 #undef LOOM_DEFINE
 }
