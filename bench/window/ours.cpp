@@ -28,7 +28,7 @@ void check(bool right) {
     if (!right) throw Error("a notification came before its data");
 }
 
-// Whoever waits reads the first word, as whoever polls memory does.
+// A rank that waits also reads the first word of the data, as a program that polls memory would.
 double latency(World& world, const Window& window, std::span<std::byte> data, std::uint64_t rounds) {
     const bool first = world.rank() == Rank{0};
     const Rank other{first ? 1u : 0u};

@@ -1,5 +1,6 @@
-// Rank 0 gives work to the rank that asks first, and all sum meanwhile, in plain MPI: `loom twin cc mpi_mix.cpp -o mpi_mix`, then
-// `loom twin run -n 12 --mpi ./mpi_mix`. Who gets which piece is decided by the order of arrival in virtual time.
+// Rank 0 gives work to the rank that asks first, and all sum meanwhile, in plain MPI: `loom twin cc mpi_mix.cpp -o
+// mpi_mix`, then `loom twin run -n 12 --mpi ./mpi_mix`. Who gets which piece is decided by the order of arrival in
+// virtual time.
 #include <mpi.h>
 
 #include <cstdio>
